@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from enum import StrEnum
 from typing import Annotated, NamedTuple, Self
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field
 
 from upheld.errors import Problem
 from upheld.text import encodable, visible
@@ -52,12 +52,14 @@ class Anomaly(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str
-    text: _Text
-    key: _Text | None = None
-    source: _Text | None = None  # the input record concerned, as topic-partition@offset
-    expected: _Text | None = None
-    got: _Text | None = None
+    name: str = Field(description="the name of the anomaly, such as lost")
+    text: _Text = Field(description="what is wrong, in words")
+    key: _Text | None = Field(default=None, description="the key that it concerns")
+    source: _Text | None = Field(
+        default=None, description="the input record concerned, as topic-partition@offset"
+    )
+    expected: _Text | None = Field(default=None, description="what was due")
+    got: _Text | None = Field(default=None, description="what came")
 
 
 _FABRICATED = {"phantom", "uncommitted-visible", "torn"}  # a value that no input gives

@@ -13,8 +13,8 @@ from transcripts import transcript
 
 from upheld.judging.claims import anomalies_of
 from upheld.protocol.manifest import load, shipped
-from upheld.protocol.schema import schema
 from upheld.spec import catalogue, explain
+from upheld.spec.schemas import text_of
 from upheld.spec.selection import promised
 
 FOLDER = Path(__file__).parents[1] / "data" / "golden"
@@ -51,15 +51,10 @@ def explanations() -> dict[str, Any]:
 
 def protocol() -> dict[str, Any]:
     """Return the protocol's JSON Schema by message, without wording."""
-    parts = {}
-    for name, part in schema().items():
-        if not isinstance(part, Mapping):
-            parts[name] = part
-            continue
-        for each, definition in part.items():
-            inner = definition if each == "$defs" else {"": definition}
-            parts |= {f"{name}.{each}.{key}".rstrip("."): inner[key] for key in inner}
-    return {name: _without_wording(part) for name, part in parts.items() if name not in WORDING}
+    schema = json.loads(text_of("protocol"))
+    parts = {name: part for name, part in schema.items() if name not in {*WORDING, "$defs"}}
+    parts |= {f"$defs.{name}": part for name, part in schema["$defs"].items()}
+    return {name: _without_wording(part) for name, part in parts.items()}
 
 
 def _without_wording(part: Any) -> Any:

@@ -150,9 +150,10 @@ COMMANDS = {
         "Check the features: no scenario is vacuous, no sentence unused.",
     ),
     "schema": Command(
-        "listing:print_schema",
-        options.add_none,
-        "Print the JSON Schema of the adapter protocol.",
+        "schemas:print_schema",
+        options.schema_options,
+        "Print the JSON Schema of the adapter protocol, of design.toml, a report or a history, or "
+        "envelope.proto.",
     ),
     "sample": Command(
         "sampling:print_records",

@@ -1,4 +1,4 @@
-"""`list` and `schema`: the promises, and the protocol. No broker."""
+"""`list`: the promises, and what each design has promised. No broker."""
 
 import argparse
 import json
@@ -15,7 +15,6 @@ from upheld.cli.options import ALONE, LATEST
 from upheld.errors import UsageProblem
 from upheld.judging.prerequisites import lacking, limited
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.schema import schema
 from upheld.reading import is_file
 from upheld.report import COLOURS, file_of, matrix, read
 from upheld.report.matrix import Cell
@@ -349,9 +348,3 @@ def _ends(offer: Offered, last: LastRun) -> Iterator[str]:
             yield f"unsupported in the last run, since {reason}: {', '.join(found)}"
     for reason, ids in offer.not_promised.items():
         yield f"not promised, since {reason}: {', '.join(ids)}"
-
-
-def print_schema(_: argparse.Namespace) -> int:
-    """Print the messages of the protocol as JSON Schema."""
-    print(json.dumps(schema(), indent=2))
-    return 0

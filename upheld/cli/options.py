@@ -13,6 +13,7 @@ from upheld.guesses import did_you_mean
 from upheld.protocol.inputs import FORMATS, LINES, MOST_KEYS, MOST_PARTITIONS, MOST_RECORDS
 from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEPTHS
+from upheld.spec.schemas import SCHEMAS
 
 SWEPT = ("ledger", "relay")  # the programs that a sweep has an input for
 MOST_REPEATS = 1000
@@ -141,10 +142,6 @@ def add_quiet(to: argparse.ArgumentParser) -> None:
         action="store_true",
         help="print no progress and nothing of what is as it should be; results and problems stay",
     )
-
-
-def add_none(_: argparse.ArgumentParser) -> None:
-    """Add no option."""
 
 
 def add_programs(to: argparse.ArgumentParser) -> None:
@@ -458,6 +455,20 @@ def explain_options(to: argparse.ArgumentParser) -> None:
         "oracle of an application, or an exit code",
     )
     add_json(to)
+
+
+def schema_options(to: argparse.ArgumentParser) -> None:
+    """Add the options of `schema`."""
+    each = "; ".join(f"{name}: {what}" for name, what in SCHEMAS.items())
+    to.add_argument(
+        "name",
+        metavar="NAME",
+        nargs="?",
+        choices=tuple(SCHEMAS),
+        type=one_of(*SCHEMAS),
+        default="protocol",
+        help=f"what it describes (default: protocol). {each}",
+    )
 
 
 def new_options(to: argparse.ArgumentParser) -> None:

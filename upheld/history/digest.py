@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from hashlib import sha256
 from typing import Final, NamedTuple
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 PART_LINES: Final = 256  # after so many lines the digest so far is noted
 _PART_DIGITS: Final = 16  # of a digest so far, which only says where a history was altered
@@ -27,9 +27,11 @@ class Digest(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    lines: int  # with the last one
-    sha256: str
-    parts: tuple[Part, ...] = ()
+    lines: int = Field(description="the number of lines, with the last one")
+    sha256: str = Field(description="of all lines up to this field, in hexadecimal digits")
+    parts: tuple[Part, ...] = Field(
+        default=(), description="the first digits after so many lines, for each part"
+    )
 
 
 class RunningDigest:

@@ -21,6 +21,7 @@ from pydantic import (
     GetCoreSchemaHandler,
     PlainSerializer,
     TypeAdapter,
+    WithJsonSchema,
     model_validator,
 )
 from pydantic_core import CoreSchema
@@ -29,7 +30,7 @@ from pydantic_core.core_schema import no_info_after_validator_function
 from upheld.families import Family
 from upheld.history.digest import Digest
 from upheld.history.marks import Happening, Look, happening_of, look_of
-from upheld.protocol.messages import OffsetsMean
+from upheld.protocol.messages import Mode, NoticeKind, OffsetsMean
 from upheld.verdicts import Anomaly, Reason
 
 BINARY = "base64:"
@@ -86,8 +87,19 @@ def _headers_json(headers: tuple[tuple[str, bytes | None], ...]) -> str:
     return ",".join([f"[{_quoted(name)},{_json(value)}]" for name, value in headers])
 
 
-Data = Annotated[bytes, BeforeValidator(_to_bytes), PlainSerializer(_to_text, when_used="json")]
+Data = Annotated[
+    bytes,
+    BeforeValidator(_to_bytes),
+    PlainSerializer(_to_text, when_used="json"),
+    WithJsonSchema({"type": "string", "description": f"text, or `{BINARY}` and bytes in base64"}),
+]
 Offsets = dict[str, int]  # "topic-partition" -> offset
+# Fields that many events have.
+AtMs = Annotated[int, Field(description="when, in milliseconds since the scenario began")]
+ApplicationName = Annotated[str, Field(description="the application, by its name")]
+InstanceName = Annotated[str, Field(description="the instance, by its name")]
+TopicName = Annotated[str, Field(description="the topic, by its name on the broker")]
+Partition = Annotated[int, Field(description="the number of the partition")]
 LifeEvent = Literal[
     "started",
     "ready",
@@ -117,21 +129,21 @@ class Begun(Event):
     """The start of an attempt: the design, the broker, the seed."""
 
     kind: Literal["begun"] = "begun"
-    scenario: str
-    design: str
-    design_version: str
-    atomic: Literal["batch", "shard"]
-    local_state: bool
-    progress: OffsetsMean = "group"
-    bytes_beside_table: float = 1.0
-    cannot: tuple[str, ...] = ()  # the limits that the design declares
+    scenario: str = Field(description="the id of the row")
+    design: str = Field(description="the design that is judged")
+    design_version: str = Field(description="its version")
+    atomic: Literal["batch", "shard"] = Field(description="as its design.toml says")
+    local_state: bool = Field(description="as its design.toml says")
+    progress: OffsetsMean = Field(default="group", description="as its design.toml says")
+    bytes_beside_table: float = Field(default=1.0, description="as its design.toml says")
+    cannot: tuple[str, ...] = Field(default=(), description="the limits that the design declares")
     emits: Literal["every-state"] | None = Field(
         default=None, description="None where outputs may skip states, if the program says so"
     )
-    broker: str
-    seed: int
-    attempt: int
-    application_id: str
+    broker: str = Field(description="the broker that it ran on")
+    seed: int = Field(description="the seed of the input")
+    attempt: int = Field(description="the number of the attempt, from 0")
+    application_id: str = Field(description="what is in each name of the attempt on the broker")
     names_are_ours: bool = Field(
         description="False on a broker that others use too: foreign topics are then ignored"
     )
@@ -155,11 +167,11 @@ class Contract(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    name: str
-    reads: str
-    writes: str
-    format: Literal["json", "bytes", "envelope"]
-    ignore: tuple[str, ...] = ()
+    name: str = Field(description="the name of the application")
+    reads: str = Field(description="the role of the topic that it reads")
+    writes: str = Field(description="the role of the topic that it writes")
+    format: Literal["json", "bytes", "envelope"] = Field(description="how an output is read")
+    ignore: tuple[str, ...] = Field(default=(), description="paths that are not compared")
     model: ModelFile | None = Field(
         default=None, description="None if the application is its own oracle"
     )
@@ -169,13 +181,13 @@ class Application(Event):
     """One application of the scenario: program, mode, topics by role, parameters."""
 
     kind: Literal["application"] = "application"
-    name: str
-    application_id: str
-    program: str
-    mode: Literal["at_least_once", "exactly_once"]
-    topics: dict[str, str]
-    parameters: dict[str, int | str]
-    transaction_timeout_ms: int
+    name: ApplicationName
+    application_id: str = Field(description="what is in each of its names on the broker")
+    program: str = Field(description="the program that it runs")
+    mode: Mode = Field(description="the value of Kafka's processing.guarantee")
+    topics: dict[str, str] = Field(description="role -> topic name")
+    parameters: dict[str, int | str] = Field(description="the parameters of the program")
+    transaction_timeout_ms: int = Field(description="Kafka's transaction.timeout.ms")
     contract: Contract | None = Field(
         default=None, description="in place of the program's; None where a program is judged"
     )
@@ -230,14 +242,16 @@ class RecordLine(Event):
     """The line of a record."""
 
     kind: Literal["record"] = "record"
-    topic: str
-    partition: int
-    offset: int
-    timestamp_ms: int
-    key: Data | None
-    value: Data | None
-    headers: tuple[tuple[str, Data | None], ...] = ()
-    visible: bool = True
+    topic: TopicName
+    partition: Partition
+    offset: int = Field(description="the offset of the record")
+    timestamp_ms: int = Field(description="the timestamp of the record, since 1970")
+    key: Data | None = Field(description="the key; null if there is none")
+    value: Data | None = Field(description="the value; null for a tombstone")
+    headers: tuple[tuple[str, Data | None], ...] = Field(
+        default=(), description="name and value of each header, in order"
+    )
+    visible: bool = Field(default=True, description="whether a read_committed reader is given it")
     incarnation: int = Field(
         default=0, description="how often its topic had been deleted and made anew before"
     )
@@ -263,14 +277,16 @@ class Batch(Event):
     """
 
     kind: Literal["batch"] = "batch"
-    topic: str
-    partition: int
-    base_offset: int
-    last_offset: int
-    producer_id: int
-    producer_epoch: int
-    transactional: bool
-    control: Literal["commit", "abort"] | None = None
+    topic: TopicName
+    partition: Partition
+    base_offset: int = Field(description="the first offset of the batch")
+    last_offset: int = Field(description="the last offset of the batch")
+    producer_id: int = Field(description="the producer that wrote it; -1 if it has no id")
+    producer_epoch: int = Field(description="the epoch of that producer")
+    transactional: bool = Field(description="whether it is part of a transaction")
+    control: Literal["commit", "abort"] | None = Field(
+        default=None, description="of a marker: how the transaction ended"
+    )
 
     @model_validator(mode="after")
     def _is_a_batch(self) -> Self:
@@ -284,48 +300,45 @@ class Failure(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: str
-    topic: str | None = None
-    partition: int | None = None
-    offset: int | None = None
-    file: str | None = None
-    right: str | None = None
-    output: str | None = None
+    kind: str = Field(description="the kind of the protocol, such as fenced")
+    topic: str | None = Field(default=None, description="the topic that it concerns")
+    partition: int | None = Field(default=None, description="the partition of that topic")
+    offset: int | None = Field(default=None, description="the offset in that partition")
+    file: str | None = Field(default=None, description="the file that it concerns")
+    right: str | None = Field(default=None, description="the right that is missing")
+    output: str | None = Field(default=None, description="the topic that takes no output")
 
 
 class Instance(Event):
     """An event in the life of an instance of the design."""
 
     kind: Literal["instance"] = "instance"
-    at_ms: int
-    application: str
-    name: str
-    event: LifeEvent
-    detail: str = ""
-    consumer_group: str | None = None
-    internal_topics: tuple[str, ...] = ()
-    table: str | None = None
+    at_ms: AtMs
+    application: ApplicationName
+    name: InstanceName
+    event: LifeEvent = Field(description="what happened to it")
+    detail: str = Field(default="", description="more about it, for people")
+    consumer_group: str | None = Field(default=None, description="as its `ready` says")
+    internal_topics: tuple[str, ...] = Field(default=(), description="as its `ready` says")
+    table: str | None = Field(default=None, description="as its `ready` says")
     failure: Failure | None = Field(
         default=None, description="of a loud stop: what it said in fields; `detail` is its text"
     )
 
 
 class Notice(Event):
-    """A notice that an instance did something by itself, and went on.
-
-    ``begin`` and ``end`` are the position before and after, of a partition of its input.
-    """
+    """A notice that an instance did something by itself, and went on."""
 
     kind: Literal["notice"] = "notice"
-    at_ms: int
-    application: str
-    name: str
-    code: Literal["offset-reset", "recovered"]
-    topic: str | None = None
-    partition: int | None = None
-    begin: int | None = None
-    end: int | None = None
-    message: str = ""
+    at_ms: AtMs
+    application: ApplicationName
+    name: InstanceName
+    code: NoticeKind = Field(description="the kind of the protocol")
+    topic: str | None = Field(default=None, description="the topic that it concerns")
+    partition: int | None = Field(default=None, description="the partition of that topic")
+    begin: int | None = Field(default=None, description="the position before")
+    end: int | None = Field(default=None, description="the position after")
+    message: str = Field(default="", description="what it said, for people")
 
 
 def _with_code(
@@ -341,15 +354,15 @@ class Mark(Event):
     """Evidence that a fault happened at its moment."""
 
     kind: Literal["mark"] = "mark"
-    at_ms: int
+    at_ms: AtMs
     code: Family | None = Field(
         default=None, description="the family of the fault; none where it was no fault"
     )
     happening: Happening | None = Field(
         default=None, description="the stable code of what happened; `fault` is its text"
     )
-    fault: str
-    evidence: dict[str, object]
+    fault: str = Field(description="what happened, in words")
+    evidence: dict[str, object] = Field(description="what was seen of it")
     logs: dict[str, int] = Field(
         default={}, description="the logs of the attempt's instances, with their bytes so far"
     )
@@ -361,16 +374,13 @@ class Mark(Event):
 
 
 class InputRested(Event):
-    """A look at the outputs while the input rests.
-
-    ``since_ms`` is the later of the last append and `ready`.
-    """
+    """A look at the outputs while the input rests."""
 
     kind: Literal["paused"] = "paused"
-    application: str
-    since_ms: int
-    looked_ms: int
-    tolerance_ms: int
+    application: ApplicationName
+    since_ms: int = Field(description="the later of the last append and `ready`")
+    looked_ms: int = Field(description="when it was looked")
+    tolerance_ms: int = Field(description="by how much an output may be late")
     canary_ms: int = Field(description="produce to read_committed, measured in the same second")
     others: float = Field(
         default=0.0,
@@ -397,13 +407,13 @@ class Committed(Event):
     """
 
     kind: Literal["committed"] = "committed"
-    at_ms: int
-    application: str
+    at_ms: AtMs
+    application: ApplicationName
     offsets: Offsets | None = Field(description="None where the design names no consumer group")
     stable_ms: int = Field(
         description="how long a reader waited for the last stable offset to reach the end"
     )
-    down: bool
+    down: bool = Field(description="whether no instance was running")
     high_watermark: Offsets | None = Field(
         default=None, description="of the inputs, where it was looked for"
     )
@@ -416,8 +426,8 @@ class Fed(Event):
     """
 
     kind: Literal["fed"] = "fed"
-    at_ms: int
-    application: str
+    at_ms: AtMs
+    application: ApplicationName
     records: dict[str, int] = Field(description="topic-partition -> how many")
 
 
@@ -425,19 +435,19 @@ class Measured(Event):
     """The size of the design's state, by its own count and in its own unit."""
 
     kind: Literal["measured"] = "measured"
-    at_ms: int
-    application: str
-    size: int
-    unit: Literal["rows", "bytes"]
+    at_ms: AtMs
+    application: ApplicationName
+    size: int = Field(description="the size, in its unit")
+    unit: Literal["rows", "bytes"] = Field(description="what is counted")
 
 
 class Memory(Event):
     """The memory of an instance's processes, and of no other process."""
 
     kind: Literal["memory"] = "memory"
-    at_ms: int
-    application: str
-    size_bytes: int
+    at_ms: AtMs
+    application: ApplicationName
+    size_bytes: int = Field(description="the bytes that its processes hold together")
 
 
 class Lag(Event):
@@ -445,11 +455,11 @@ class Lag(Event):
 
     kind: Literal["lag"] = "lag"
     at_ms: int = Field(description="when it was asked")
-    application: str
-    name: str
+    application: ApplicationName
+    name: InstanceName
     offsets: int = Field(description="of all partitions of the input together")
-    committed: Offsets
-    high_watermark: Offsets
+    committed: Offsets = Field(description="topic-partition -> committed offset")
+    high_watermark: Offsets = Field(description="topic-partition -> end")
 
 
 class Stored(Event):
@@ -459,8 +469,8 @@ class Stored(Event):
     """
 
     kind: Literal["stored"] = "stored"
-    at_ms: int
-    application: str
+    at_ms: AtMs
+    application: ApplicationName
     rows: tuple[tuple[str, str, str], ...] = Field(description="stage, key, value")
     writes: tuple[tuple[int, str, str], ...] = Field(description="at_ms, stage, key")
 
@@ -472,9 +482,9 @@ class Told(Event):
     """
 
     kind: Literal["told"] = "told"
-    at_ms: int
-    application: str
-    lines: tuple[tuple[str | None, str | None], ...]
+    at_ms: AtMs
+    application: ApplicationName
+    lines: tuple[tuple[str | None, str | None], ...] = Field(description="key and value of each")
 
 
 class Connection(Event):
@@ -484,10 +494,10 @@ class Connection(Event):
     """
 
     kind: Literal["connection"] = "connection"
-    at_ms: int
-    application: str
-    name: str
-    client: str
+    at_ms: AtMs
+    application: ApplicationName
+    name: InstanceName
+    client: str = Field(description="the id of the client")
     asked: dict[str, int] = Field(description="API and version, such as `end_txn v4` -> how many")
     changed: list[tuple[int, str, str]] = Field(
         default=[], description="each change: when, by which API, and what befell it"
@@ -502,9 +512,9 @@ class Negotiated(Event):
     """
 
     kind: Literal["negotiated"] = "negotiated"
-    at_ms: int
-    application: str
-    name: str
+    at_ms: AtMs
+    application: ApplicationName
+    name: InstanceName
     through: dict[str, int] = Field(description="API -> the highest version that was used")
     without: dict[str, int] = Field(
         description="the same; the broker's highest where the proxy offered no newer one"
@@ -515,18 +525,15 @@ class Negotiated(Event):
 
 
 class Answer(Event):
-    """The answer of an instance for a key of its table.
-
-    ``stable`` is how far readers of committed data saw then.
-    """
+    """The answer of an instance for a key of its table."""
 
     kind: Literal["answer"] = "answer"
-    at_ms: int
-    application: str
-    name: str
-    key: Data
+    at_ms: AtMs
+    application: ApplicationName
+    name: InstanceName
+    key: Data = Field(description="the key that it was asked for")
     ready: bool = Field(description="False where the table could not be read yet")
-    value: str | None = None
+    value: str | None = Field(default=None, description="the row; null if there is none")
     stable: Offsets = Field(
         description="last stable offset of each partition of the table, listed after the answer"
     )
@@ -536,12 +543,12 @@ class Kept(Event):
     """A topic that the design has made, and how much of it stands in the table too."""
 
     kind: Literal["kept"] = "kept"
-    at_ms: int
-    application: str
-    topic: str
-    partitions: int
-    records: int
-    size_bytes: int
+    at_ms: AtMs
+    application: ApplicationName
+    topic: TopicName
+    partitions: int = Field(description="the number of its partitions")
+    records: int = Field(description="the number of its records")
+    size_bytes: int = Field(description="the bytes of their keys and values")
     repeated: int = Field(description="records whose key and value a row of the table has as well")
 
 
@@ -549,14 +556,14 @@ class Ends(Event):
     """The end of every output partition, under both isolation levels."""
 
     kind: Literal["ends"] = "ends"
-    at_ms: int
-    application: str
+    at_ms: AtMs
+    application: ApplicationName
     look: Look | None = Field(
         default=None, description="the stable code of the moment; `reason` is its text"
     )
-    reason: str
-    last_stable: Offsets
-    high_watermark: Offsets
+    reason: str = Field(description="the moment, in words")
+    last_stable: Offsets = Field(description="topic-partition -> end for read_committed")
+    high_watermark: Offsets = Field(description="topic-partition -> end")
 
     @model_validator(mode="before")
     @classmethod
@@ -568,20 +575,20 @@ class Names(Event):
     """The names that exist on the broker at one moment."""
 
     kind: Literal["names"] = "names"
-    at_ms: int
-    topics: tuple[str, ...]
-    groups: tuple[str, ...]
-    transactional_ids: tuple[str, ...] = ()
+    at_ms: AtMs
+    topics: tuple[str, ...] = Field(description="the topics")
+    groups: tuple[str, ...] = Field(description="the consumer groups")
+    transactional_ids: tuple[str, ...] = Field(default=(), description="the transactional ids")
 
 
 class Claim(Event):
     """A check that a sentence of the feature asked for, with its arguments."""
 
     kind: Literal["claim"] = "claim"
-    check: str
-    application: str
-    sentence: str
-    arguments: dict[str, object] = {}
+    check: str = Field(description="the name of the check")
+    application: ApplicationName
+    sentence: str = Field(description="the sentence of the feature")
+    arguments: dict[str, object] = Field(default={}, description="the arguments of the check")
 
 
 class Ended(Event):
@@ -591,12 +598,16 @@ class Ended(Event):
     """
 
     kind: Literal["ended"] = "ended"
-    verdict: str
-    code: Reason | None = None
-    reason: str = ""
-    anomalies: tuple[Anomaly, ...] = ()
-    seconds: float
-    digest: Digest | None = None
+    verdict: str = Field(description="the verdict")
+    code: Reason | None = Field(
+        default=None, description="the kind of the reason; `reason` is its text"
+    )
+    reason: str = Field(default="", description="the reason, in words")
+    anomalies: tuple[Anomaly, ...] = Field(default=(), description="the worst ones, worst first")
+    seconds: float = Field(description="the time that the attempt took")
+    digest: Digest | None = Field(
+        default=None, description="of all lines, which says whether the file was altered"
+    )
 
     def line(self) -> str:
         """Write the event as JSON, without its digest."""
@@ -610,8 +621,8 @@ class Answered(Event):
     """
 
     kind: Literal["answered"] = "answered"
-    at_ms: int
-    application: str
+    at_ms: AtMs
+    application: ApplicationName
     inputs: str = Field(description="the digest of the visible input records")
     outputs: str = Field(description="the topic of the outputs; a run has a topic of its own")
     topics: tuple[str, ...] = Field(description="that were made for the run")

@@ -129,12 +129,16 @@ class ExpectedViolation(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    scenarios: tuple[str, ...] = Field(min_length=1)
+    scenarios: tuple[str, ...] = Field(
+        min_length=1, description="scenarios or rows, each of which has to catch it"
+    )
     core: tuple[str, ...] = Field(
         default=(), description="the rows that are enough below full depth"
     )
-    anomaly: str
-    control: str | None = None
+    anomaly: str = Field(description="the name of the anomaly, such as lost")
+    control: str | None = Field(
+        default=None, description="a scenario or row that the design must still pass"
+    )
 
 
 class Twin(BaseModel):
@@ -147,7 +151,9 @@ class Twin(BaseModel):
 
     rows: tuple[str, ...] = Field(min_length=1, description="each row has to have the verdict")
     wrong: str = Field(description="the wrong design, such as broken/reads_uncommitted")
-    verdict: Literal["upheld", "unsupported"] = "upheld"
+    verdict: Literal["upheld", "unsupported"] = Field(
+        default="upheld", description="the verdict of each row"
+    )
     was: str = Field(description="what it was called before, such as stuck or harness-error")
 
 
@@ -161,17 +167,35 @@ class Manifest(BaseModel):
 
     folder: Path
     name: Annotated[str, AfterValidator(_path_inside)] = Field(
-        min_length=1, max_length=MOST_CHARS, pattern=r"^[\w./-]+$"
+        min_length=1,
+        max_length=MOST_CHARS,
+        pattern=r"^[\w./-]+$",
+        description="the name in reports and in names of files",
     )
-    version: str = Field(min_length=1, max_length=MOST_CHARS, pattern=r"^\P{Cc}+$")
-    command: tuple[Argument, ...] = Field(min_length=1)
+    version: str = Field(
+        min_length=1,
+        max_length=MOST_CHARS,
+        pattern=r"^\P{Cc}+$",
+        description="the version in reports; a design says the same in `hello`",
+    )
+    command: tuple[Argument, ...] = Field(
+        min_length=1,
+        description="the program and its arguments, run in the folder of this file without a shell;"
+        " {python} is the interpreter of the harness, {dir} the folder",
+    )
     prepare: tuple[Argument, ...] = Field(
         default=(),
         description="run to its end once before a run: what it builds no instance has to",
     )
-    environment: dict[Annotated[str, AfterValidator(_variable)], Argument] = {}
-    programs: Annotated[tuple[str, ...], AfterValidator(_listed_once)] = Field(min_length=1)
-    modes: Annotated[tuple[Mode, ...], AfterValidator(_listed_once)] = Field(min_length=1)
+    environment: dict[Annotated[str, AfterValidator(_variable)], Argument] = Field(
+        default={}, description="variables of the command's environment"
+    )
+    programs: Annotated[tuple[str, ...], AfterValidator(_listed_once)] = Field(
+        min_length=1, description="the programs that it can run"
+    )
+    modes: Annotated[tuple[Mode, ...], AfterValidator(_listed_once)] = Field(
+        min_length=1, description="the values of Kafka's processing.guarantee that it offers"
+    )
     capabilities: Annotated[
         tuple[Annotated[str, AfterValidator(_known)], ...], AfterValidator(_listed_once)
     ] = Field(default=(), description=", ".join(f"{each}: {each.sentence}" for each in Capability))
@@ -181,7 +205,10 @@ class Manifest(BaseModel):
         default=(),
         description=", ".join(f"{each}: it cannot {each.cannot}" for each in Limit),
     )
-    atomic: Literal["batch", "shard"] = "batch"
+    atomic: Literal["batch", "shard"] = Field(
+        default="batch",
+        description="a batch is made visible by one transaction, or by several, one a shard",
+    )
     local_state: bool = Field(
         default=True, description="whether anything is kept in state_dir, the instance's own disk"
     )
@@ -222,8 +249,14 @@ class Manifest(BaseModel):
     is_its_own_oracle: bool = Field(
         default=False, description="whether it is compared with itself, as --oracle itself asks"
     )
-    sin: ExpectedViolation | None = Field(default=None, validation_alias=AliasChoices(*MUTANT_KEYS))
-    twin: Twin | None = None
+    sin: ExpectedViolation | None = Field(
+        default=None,
+        validation_alias=AliasChoices(*MUTANT_KEYS),
+        description="of a design that is wrong on purpose: how it has to be caught",
+    )
+    twin: Twin | None = Field(
+        default=None, description="of a right design once judged wrong: what it has to be called"
+    )
 
     @property
     def file(self) -> Path:

@@ -12,6 +12,7 @@ are in milliseconds, and a design never sees an expected answer.
 from typing import Annotated, Final, Literal, Self, get_args
 
 from pydantic import BaseModel, ConfigDict, Field, TypeAdapter, model_validator
+from pydantic.config import JsonDict
 
 PROTOCOL_VERSION: Final = 2
 SPOKEN: Final = (1, 2)  # the versions that a design may speak
@@ -24,6 +25,16 @@ Parameter = int | str
 FailureKind = Literal["fenced", "poison", "offset-lost", "conflict", "storage", "denied", "refused"]
 NoticeKind = Literal["offset-reset", "recovered"]
 GroupProtocol = Literal["classic", "consumer", "streams"]
+_TEXT: Final[JsonDict] = {"type": "string", "minLength": 1}
+_NUMBER: Final[JsonDict] = {"type": "integer"}
+
+
+def _needs(kind: str, **fields: JsonDict) -> JsonDict:
+    """Return a rule of JSON Schema: a message of this kind has these fields, and not as null."""
+    return {
+        "if": {"properties": {"kind": {"const": kind}}},
+        "then": {"properties": {**fields}, "required": [*fields]},
+    }
 
 
 class Message(BaseModel):
@@ -48,13 +59,13 @@ class HelloReply(Message):
     """The design introduces itself; its fields must agree with the manifest."""
 
     type: Literal["hello"] = "hello"
-    protocol: int
-    name: str
-    version: str
-    language: str
-    programs: tuple[str, ...]
-    modes: tuple[Mode, ...]
-    capabilities: tuple[str, ...] = ()
+    protocol: int = Field(description="the version that the design speaks: 1 or 2")
+    name: str = Field(description="as design.toml says")
+    version: str = Field(description="as design.toml says")
+    language: str = Field(description="for people, such as go or java")
+    programs: tuple[str, ...] = Field(description="those of design.toml")
+    modes: tuple[Mode, ...] = Field(description="those of design.toml")
+    capabilities: tuple[str, ...] = Field(default=(), description="those of design.toml")
 
 
 class Start(Message):
@@ -64,7 +75,7 @@ class Start(Message):
     """
 
     type: Literal["start"] = "start"
-    program: str
+    program: str = Field(description="the program to run, such as relay")
     application_id: str = Field(
         description="part of every name the design creates on the broker, wherever it stands there"
     )
@@ -78,7 +89,7 @@ class Start(Message):
         default=None,
         description="Kafka's processing.guarantee; absent means at_least_once, as in Kafka",
     )
-    bootstrap: str
+    bootstrap: str = Field(description="Kafka's bootstrap.servers")
     client: dict[str, str] = Field(
         default={}, description="security properties by their librdkafka names"
     )
@@ -91,9 +102,13 @@ class Start(Message):
         description="Kafka's group.protocol; absent means as usual. With `consumer` the session is "
         "the group's own, and the harness sets it",
     )
-    session_timeout_ms: int
-    transaction_timeout_ms: int
-    offset_reset: Literal["earliest"] = "earliest"
+    session_timeout_ms: int = Field(description="Kafka's session.timeout.ms of the group")
+    transaction_timeout_ms: int = Field(
+        description="Kafka's transaction.timeout.ms; above the commit interval"
+    )
+    offset_reset: Literal["earliest"] = Field(
+        default="earliest", description="where to read from if the group has no offset"
+    )
     standing_by: bool = Field(
         default=False,
         description="get warm beside a cluster that is active, and emit nothing before "
@@ -119,7 +134,9 @@ class Ready(Message):
         default=None,
         description="the group that holds its offsets; design.toml says what they mean (progress)",
     )
-    transactional_id_prefix: str | None = None
+    transactional_id_prefix: str | None = Field(
+        default=None, description="how each of its transactional ids begins"
+    )
     internal_topics: tuple[str, ...] = Field(
         default=(), description="topics the design creates; each has application_id in its name"
     )
@@ -136,31 +153,31 @@ class Unsupported(Message):
     """The design does not offer the program as the request asks for it."""
 
     type: Literal["unsupported"] = "unsupported"
-    reason: str
-    link: str | None = None
+    reason: str = Field(description="why, in a sentence for people")
+    link: str | None = Field(default=None, description="where it is documented")
 
 
 class Error(Message):
     """The request failed; ``definite`` says that it certainly had no effect."""
 
     type: Literal["error"] = "error"
-    definite: bool
-    message: str
+    definite: bool = Field(description="whether the request certainly had no effect")
+    message: str = Field(description="what went wrong, for people")
 
 
 class Query(Message):
     """Read one key of a table. Deadline 5 s."""
 
     type: Literal["query"] = "query"
-    table: str
-    key: str
+    table: str = Field(description="the role of the output topic that is the table")
+    key: str = Field(description="the key of a row, as text")
 
 
 class Value(Message):
     """The committed value of the key; null if there is none."""
 
     type: Literal["value"] = "value"
-    value: str | None
+    value: str | None = Field(description="the row as it stands in the topic, as text")
 
 
 class NotReady(Message):
@@ -183,8 +200,8 @@ class Measured(Message):
     """The size of the state, always in the same unit."""
 
     type: Literal["measured"] = "measured"
-    size: int = Field(ge=0)
-    unit: Literal["rows", "bytes"]
+    size: int = Field(ge=0, description="of all state that the instance holds")
+    unit: Literal["rows", "bytes"] = Field(description="what is counted")
 
 
 class Lag(Message):
@@ -203,7 +220,7 @@ class Lagging(Message):
     """
 
     type: Literal["lagging"] = "lagging"
-    offsets: int = Field(ge=0)
+    offsets: int = Field(ge=0, description="of all partitions of the input together")
 
 
 class Workers(Message):
@@ -219,17 +236,14 @@ class WorkersReply(Message):
     """Process ids on this machine; each process may be killed, and the design goes on."""
 
     type: Literal["workers"] = "workers"
-    pids: tuple[int, ...]
+    pids: tuple[int, ...] = Field(description="the processes that run just now")
 
 
 class Activate(Message):
-    """Begin to emit every key that the input at or above these positions touches.
-
-    ``after``: ``topic-partition`` -> offset.
-    """
+    """Begin to emit every key that the input at or above these positions touches."""
 
     type: Literal["activate"] = "activate"
-    after: dict[str, int]
+    after: dict[str, int] = Field(description="topic-partition -> offset")
 
 
 class Deactivate(Message):
@@ -239,20 +253,20 @@ class Deactivate(Message):
 
 
 class Deactivated(Message):
-    """The positions up to which the design has emitted: ``topic-partition`` -> offset.
+    """The positions up to which the design has emitted.
 
     The outputs of all input below them are visible, and of no input at or above them.
     """
 
     type: Literal["deactivated"] = "deactivated"
-    emitted_through: dict[str, int]
+    emitted_through: dict[str, int] = Field(description="topic-partition -> next offset")
 
 
 class Stop(Message):
     """Close gracefully: finish, commit, release. Deadline: ``deadline_ms`` plus 5 s."""
 
     type: Literal["stop"] = "stop"
-    deadline_ms: int
+    deadline_ms: int = Field(description="the time that the design has to close")
 
 
 class Stopped(Message):
@@ -272,13 +286,21 @@ class Failed(Message):
     without them the message has to.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [_needs("denied", right=_TEXT), _needs("refused", output=_TEXT)]
+        }
+    )
+
     type: Literal["failed"] = "failed"
-    kind: FailureKind
-    message: str
-    again: bool = False
+    kind: FailureKind = Field(description="why the instance gives up")
+    message: str = Field(description="what happened, for people")
+    again: bool = Field(
+        default=False, description="whether it stays, and takes another start; if it is reusable"
+    )
     topic: str | None = Field(default=None, description="the topic that it concerns")
-    partition: int | None = Field(default=None, ge=0)
-    offset: int | None = Field(default=None, ge=0)
+    partition: int | None = Field(default=None, ge=0, description="the partition of that topic")
+    offset: int | None = Field(default=None, ge=0, description="the offset in that partition")
     file: str | None = Field(default=None, description="the file that it concerns")
     right: str | None = Field(
         default=None, description="of the kind denied: the right that is missing, WRITE on a topic"
@@ -304,13 +326,26 @@ class Notice(Message):
     where a partition was read to, ``to`` where it is read again from.
     """
 
+    model_config = ConfigDict(
+        json_schema_extra={
+            "allOf": [
+                _needs(
+                    "offset-reset",
+                    topic={"type": "string"},
+                    partition=_NUMBER,
+                    **{"from": _NUMBER, "to": _NUMBER},
+                )
+            ]
+        }
+    )
+
     type: Literal["notice"] = "notice"
-    kind: NoticeKind
-    topic: str | None = None
-    partition: int | None = Field(default=None, ge=0)
+    kind: NoticeKind = Field(description="what happened")
+    topic: str | None = Field(default=None, description="the topic that it concerns")
+    partition: int | None = Field(default=None, ge=0, description="the partition of that topic")
     begin: int | None = Field(default=None, ge=0, alias="from", description="the position before")
     end: int | None = Field(default=None, ge=0, alias="to", description="the position after")
-    message: str = ""
+    message: str = Field(default="", description="for people")
 
     @model_validator(mode="after")
     def _says_where(self) -> Self:

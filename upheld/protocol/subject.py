@@ -81,7 +81,9 @@ class _Table(BaseModel):
 class OutputTable(_Table):
     """An output: how it is read, and what of it is not compared."""
 
-    format: Literal["json", "bytes"] = "json"
+    format: Literal["json", "bytes"] = Field(
+        default="json", description="how a value is read: json, or bytes as they are"
+    )
     ignore: tuple[Annotated[str, AfterValidator(_path)], ...] = Field(
         default=(), description="fields that are not compared, such as $.processed_at"
     )
@@ -95,8 +97,12 @@ class OutputTable(_Table):
 class ProcessTable(_Table):
     """A process of the application."""
 
-    command: tuple[str, ...] = Field(min_length=1)
-    environment: dict[str, str] = {}
+    command: tuple[str, ...] = Field(
+        min_length=1, description="the program and its arguments, run without a shell"
+    )
+    environment: dict[str, str] = Field(
+        default={}, description="its variables, beside those of the caller"
+    )
 
 
 class SignalsTable(_Table):
@@ -107,7 +113,9 @@ class SignalsTable(_Table):
         description="group: it has partitions of its group; log:REGEX: a line of its log matches",
         pattern=r"^(group|log:.+)$",
     )
-    stop: Literal["SIGTERM", "SIGINT"] = "SIGTERM"
+    stop: Literal["SIGTERM", "SIGINT"] = Field(
+        default="SIGTERM", description="the signal that ends it"
+    )
     start_s: float = Field(default=50, gt=0, le=55, description="the longest until it is ready")
 
 
@@ -123,17 +131,29 @@ def _oracle(name: str) -> str:
 class Subject(_Table):
     """The tables of an application without an adapter."""
 
-    shape: Shape
+    shape: Shape = Field(
+        description="map: an output hangs on one record; fold: on all records of its key so far"
+    )
     group: str = Field(min_length=1, description="its consumer group, with {application_id} in it")
-    input: dict[Name, Input] = Field(min_length=1, max_length=1)
-    output: dict[Name, OutputTable] = Field(min_length=1, max_length=1)
-    process: dict[Name, ProcessTable] = Field(min_length=1, max_length=1)
-    signals: SignalsTable = SignalsTable()
+    input: dict[Name, Input] = Field(
+        min_length=1, max_length=1, description="name -> what its records are made of"
+    )
+    output: dict[Name, OutputTable] = Field(
+        min_length=1, max_length=1, description="name -> how its records are compared"
+    )
+    process: dict[Name, ProcessTable] = Field(
+        min_length=1, max_length=1, description="name -> how it is started"
+    )
+    signals: SignalsTable = Field(
+        default=SignalsTable(), description="how a process is known to be ready, and is ended"
+    )
     oracle: Annotated[str, AfterValidator(_oracle)] = Field(
         default=ITSELF,
         description="itself, or a model in a file beside this one, such as orders.py:ORDERS",
     )
-    restart: Literal["never", "on-exit"] = "never"
+    restart: Literal["never", "on-exit"] = Field(
+        default="never", description="whether its supervisor starts it again when it ends"
+    )
     peers: tuple[Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")], ...] = Field(
         default=(), description="addresses HOST:PORT beside the broker that it is right to ask"
     )

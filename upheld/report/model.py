@@ -27,13 +27,19 @@ class Cost(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    harness_cpu_s: float
-    broker_cpu_s: float | None = None
-    design_cpu_s: float
-    # Of an instance's processes together, each at its own peak since it began.
-    peak_memory_mb: int | None = None
-    topics: int | None = None  # of the last attempt, with those that the design made
-    topic_bytes: int | None = None
+    harness_cpu_s: float = Field(description="CPU-seconds of the harness")
+    broker_cpu_s: float | None = Field(
+        default=None, description="CPU-seconds of the broker; null if it is elsewhere"
+    )
+    design_cpu_s: float = Field(description="CPU-seconds of the design's processes")
+    peak_memory_mb: int | None = Field(
+        default=None,
+        description="of an instance's processes together, each at its own peak since it began",
+    )
+    topics: int | None = Field(
+        default=None, description="topics of the last attempt, with those that the design made"
+    )
+    topic_bytes: int | None = Field(default=None, description="bytes in these topics")
 
 
 class RowResult(BaseModel):
@@ -42,51 +48,87 @@ class RowResult(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal["row"] = "row"
-    design: str
-    id: str
-    guarantee: str
-    name: str
-    repetition: int = 0
-    verdict: Verdict
-    code: Reason | None = None  # the kind of the reason; `reason` is its text
-    reason: str = ""
-    known: str | None = None
-    known_until: str = ""  # the date from which it is no known failure any more
-    known_days: int | None = None  # until that date
-    lapsed: str = ""  # why its waiver does not count any more, if it has one that does not
-    before: Verdict | None = None  # in the baseline; None without one, or if it had no such row
-    excused: bool = False  # the baseline had it as bad as this, so that it fails no run
-    anomalies: list[Anomaly] = []  # the worst ones, worst first
-    totals: dict[str, int] = {}  # of all of them, by name
-    marks: list[dict[str, object]] = []
-    timeline: list[str] = []  # of a violated row, as `report.timeline` draws it
-    log: list[str] = []  # of each instance: lines around the fault, and the last ones
-    # Of Kafka's APIs: where clients behind the proxy used older versions than without it.
-    narrowed: list[str] = []
-    # What the verdict rests on: who says what is right (program, model or itself), what of it was
-    # asked (relation, order, prefix), and what was asked that the oracle does not know.
-    oracle: str = ""
-    rests_on: list[str] = []
-    lacks: list[str] = []
-    shrunk: list[str] = []  # the records that are enough for its first anomaly
-    attempts: int = 1
-    kills: int = 0
-    entries: int = 0
-    keys: int = 0
-    partitions: int = 0
-    # Of an upheld row whose outputs may skip states: how many were due, and how many were shown.
-    states: int = 0
-    states_shown: int = 0
-    waited_seconds: float = 0.0
-    # Of the records that arrived all along: share of them -> when it was visible.
-    waited_ms: dict[str, int] = {}
-    seconds: float
-    cost: Cost | None = None
-    warnings: list[str] = []  # of an upheld row: why it shows less than it says
-    history: str = ""
-    history_sha256: str = ""  # of its lines, uncompressed
-    picture: str = ""
-    again: str = ""  # the command that repeats it, of a row that is not as it should be
+    design: str = Field(description="the design that was judged")
+    id: str = Field(description="the row, such as G22.dies-after-a-commit[relay-exactly_once]")
+    guarantee: str = Field(description="its guarantee, such as G22")
+    name: str = Field(description="the claim of its scenario")
+    repetition: int = Field(default=0, description="which repetition it is, from 0")
+    verdict: Verdict = Field(description="the verdict")
+    code: Reason | None = Field(
+        default=None, description="the kind of the reason; `reason` is its text"
+    )
+    reason: str = Field(default="", description="in words, why it is neither upheld nor violated")
+    known: str | None = Field(
+        default=None, description="the reason and link of a known failure; null if it is none"
+    )
+    known_until: str = Field(
+        default="", description="the date from which it is no known failure any more"
+    )
+    known_days: int | None = Field(default=None, description="the days until that date")
+    lapsed: str = Field(
+        default="",
+        description="why its waiver does not count any more, if it has one that does not",
+    )
+    before: Verdict | None = Field(
+        default=None,
+        description="the verdict in the baseline; null without one, or if it had no such row",
+    )
+    excused: bool = Field(
+        default=False,
+        description="whether the baseline had it as bad as this, so that it fails no run",
+    )
+    anomalies: list[Anomaly] = Field(default=[], description="the worst ones, worst first")
+    totals: dict[str, int] = Field(default={}, description="name of an anomaly -> how many")
+    marks: list[dict[str, object]] = Field(
+        default=[], description="the evidence of each fault: its code, the moment, what was seen"
+    )
+    timeline: list[str] = Field(
+        default=[], description="of a violated row: the lines of its drawing"
+    )
+    log: list[str] = Field(
+        default=[], description="of each instance: lines around the fault, and the last ones"
+    )
+    narrowed: list[str] = Field(
+        default=[],
+        description="of Kafka's APIs: where clients behind the proxy used older versions than "
+        "without it",
+    )
+    oracle: str = Field(default="", description="who says what is right: program, model or itself")
+    rests_on: list[str] = Field(
+        default=[], description="what of it was asked: relation, order, prefix"
+    )
+    lacks: list[str] = Field(default=[], description="what was asked that the oracle does not know")
+    shrunk: list[str] = Field(
+        default=[], description="the records that are enough for its first anomaly"
+    )
+    attempts: int = Field(default=1, description="how often it was tried")
+    kills: int = Field(default=0, description="how many processes were killed")
+    entries: int = Field(default=0, description="the records of its input that count")
+    keys: int = Field(default=0, description="the keys of its input")
+    partitions: int = Field(default=0, description="the partitions of its input")
+    states: int = Field(
+        default=0,
+        description="of an upheld row whose outputs may skip states: how many were due",
+    )
+    states_shown: int = Field(default=0, description="how many of them were shown")
+    waited_seconds: float = Field(default=0.0, description="how long it was looked on")
+    waited_ms: dict[str, int] = Field(
+        default={},
+        description="of the records that arrived all along: share of them -> when it was visible",
+    )
+    seconds: float = Field(description="the time that it took")
+    cost: Cost | None = Field(default=None, description="what it cost; null if it was not run")
+    warnings: list[str] = Field(
+        default=[], description="of an upheld row: why it shows less than it says"
+    )
+    history: str = Field(default="", description="its history, a file in the report's folder")
+    history_sha256: str = Field(
+        default="", description="the hash of the history's lines, uncompressed"
+    )
+    picture: str = Field(default="", description="its drawing, a file in the report's folder")
+    again: str = Field(
+        default="", description="the command that repeats a row that is not as it should be"
+    )
 
     @model_validator(mode="after")
     def _read_by_text(self) -> Self:
@@ -126,10 +168,10 @@ class Change(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    design: str
-    id: str
-    was: Verdict
-    now: Verdict | None = None  # None: it was not judged
+    design: str = Field(description="the design that was judged")
+    id: str = Field(description="the row")
+    was: Verdict = Field(description="the verdict in the baseline")
+    now: Verdict | None = Field(default=None, description="the verdict; null if it was not judged")
 
 
 class Comparison(BaseModel):
@@ -137,13 +179,17 @@ class Comparison(BaseModel):
 
     model_config = ConfigDict(extra="forbid")
 
-    report: str  # the baseline, as it was typed
-    differs: dict[str, list[str]] = {}  # what is not alike in both -> there, and here
-    partial: bool = False  # whether the baseline was ended early
-    worse: list[Change] = []
-    better: list[Change] = []
-    new: list[str] = []  # design and id of each row that the baseline lacks
-    as_bad: int = 0  # rows that are excused
+    report: str = Field(description="the baseline, as it was typed")
+    differs: dict[str, list[str]] = Field(
+        default={}, description="what is not alike in both -> there, and here"
+    )
+    partial: bool = Field(default=False, description="whether the baseline was ended early")
+    worse: list[Change] = Field(default=[], description="the rows that got worse")
+    better: list[Change] = Field(default=[], description="the rows that got better")
+    new: list[str] = Field(
+        default=[], description="design and id of each row that the baseline lacks"
+    )
+    as_bad: int = Field(default=0, description="the number of rows that are excused")
 
 
 class Summary(BaseModel):
@@ -152,42 +198,69 @@ class Summary(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
     kind: Literal["summary"] = "summary"
-    format: int = 1
-    partial: bool
-    ended: str = ""  # when, in UTC and ISO 8601
-    upheld: str = Field(validation_alias=AliasChoices("upheld", "streamgate"))
-    seed: int
-    depth: str = "full"
-    slice: str = ""  # of the rows that the depth leaves out, such as 3/8
-    shard: str = ""  # of the chosen rows, such as 2/4
-    shards: int = 0  # the number of reports that it was merged from
-    narrowed: bool = False  # whether options named what is judged, beside depth and slice
-    repeat: int = 1
-    design_versions: dict[str, str] = {}
-    subjects: dict[str, str] = {}  # design -> sha256 of what was judged; empty if it is unknown
-    broker: str
-    broker_why: str
-    versions: dict[str, str]
-    promised: dict[str, int]  # rows of each design, at full depth
-    specs: dict[str, str] = {}  # design -> the version of the specification that it pins
-    newer: dict[str, list[str]] = {}  # design -> rows that were not judged for that
-    # The promised rows that depth, slice, shard and options choose, times the repetitions.
-    chosen: dict[str, int] = {}
-    judged: dict[str, int]
-    verdicts: dict[str, int]
-    known_failures: int
-    untested: list[str]
-    seconds: float
-    median_seconds: float
-    peak_memory_mb: int  # 0 if it could not be measured
-    # Of harness, broker and design in the rows, as far as they are known.
-    cpu_s: dict[str, float] = {}
-    # The limits that designs declare of their engines, by design.
-    cannot: dict[str, list[str]] = {}
-    limits_broken: list[str] = []
-    limits_unmeasured: list[str] = []  # nothing proves that they were kept
-    baseline: Comparison | None = None
-    exit_code: int
+    format: int = Field(default=1, description="the format of the report")
+    partial: bool = Field(description="whether the run was ended early")
+    ended: str = Field(default="", description="when it ended, in UTC and ISO 8601")
+    upheld: str = Field(
+        validation_alias=AliasChoices("upheld", "streamgate"),
+        description="the version that gave the verdicts",
+    )
+    seed: int = Field(description="the seed of all inputs")
+    depth: str = Field(default="full", description="quick, core or full")
+    slice: str = Field(default="", description="of the rows that the depth leaves out, such as 3/8")
+    shard: str = Field(default="", description="of the chosen rows, such as 2/4")
+    shards: int = Field(default=0, description="the number of reports that it was merged from")
+    narrowed: bool = Field(
+        default=False,
+        description="whether options named what is judged, beside depth and slice",
+    )
+    repeat: int = Field(default=1, description="how often each row was judged")
+    design_versions: dict[str, str] = Field(default={}, description="design -> its version")
+    subjects: dict[str, str] = Field(
+        default={}, description="design -> sha256 of what was judged; empty if it is unknown"
+    )
+    broker: str = Field(description="the broker that it ran on")
+    broker_why: str = Field(description="why on that one")
+    versions: dict[str, str] = Field(description="part of the machine -> its version")
+    promised: dict[str, int] = Field(description="design -> its rows, at full depth")
+    specs: dict[str, str] = Field(
+        default={}, description="design -> the version of the specification that it pins"
+    )
+    newer: dict[str, list[str]] = Field(
+        default={}, description="design -> rows that were not judged for that"
+    )
+    chosen: dict[str, int] = Field(
+        default={},
+        description="design -> the promised rows that depth, slice, shard and options choose, "
+        "times the repetitions",
+    )
+    judged: dict[str, int] = Field(description="design -> the rows that were judged")
+    verdicts: dict[str, int] = Field(description="verdict -> how many rows have it")
+    known_failures: int = Field(description="how many failures are known")
+    untested: list[str] = Field(description="the guarantees that no row judges")
+    seconds: float = Field(description="the time that the run took")
+    median_seconds: float = Field(description="the time that the median row took")
+    peak_memory_mb: int = Field(
+        description="of all processes together; 0 if it could not be measured"
+    )
+    cpu_s: dict[str, float] = Field(
+        default={},
+        description="CPU-seconds of harness, broker and design in the rows, as far as they are "
+        "known",
+    )
+    cannot: dict[str, list[str]] = Field(
+        default={}, description="design -> the limits that it declares of its engine"
+    )
+    limits_broken: list[str] = Field(
+        default=[], description="which of --max-seconds and --max-memory-mb were broken"
+    )
+    limits_unmeasured: list[str] = Field(
+        default=[], description="of which nothing proves that they were kept"
+    )
+    baseline: Comparison | None = Field(
+        default=None, description="how it differs from the baseline; null without one"
+    )
+    exit_code: int = Field(description="the exit code of the run")
 
 
 def exit_code(

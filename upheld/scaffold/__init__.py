@@ -9,11 +9,13 @@ from pathlib import Path
 
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import FILE_NAME
+from upheld.spec.schemas import text_of
 
 _STARTER = Path(__file__).parent / "starter"
 _FILES = (FILE_NAME, "relay.py")
 _APPLICATION = Path(__file__).parent / "application"
 _FILES_OF_AN_APPLICATION = (FILE_NAME, "app.py", "orders.jsonl")
+_SCHEMA = "design.schema.json"  # for editors, which find it by the first line of the design.toml
 
 
 def new(directory: Path, *, is_application: bool = False) -> list[Path]:
@@ -37,8 +39,9 @@ def new(directory: Path, *, is_application: bool = False) -> list[Path]:
         for file in files:
             text = (folder / file).read_text(encoding="utf-8").replace('"starter"', f'"{name}"')
             (directory / file).write_text(text, encoding="utf-8")
+        (directory / _SCHEMA).write_text(text_of("design"), encoding="utf-8")
     except OSError as error:
         raise UsageProblem(
             f"{directory} cannot be written: {error.strerror}; name a new directory."
         ) from None
-    return [directory / file for file in files]
+    return [directory / file for file in (*files, _SCHEMA)]

@@ -122,4 +122,4 @@ def test_new_says_what_to_try(capsys: pytest.CaptureFixture[str]) -> None:
     assert said == "mine holds an application; try: upheld sweep --design mine\n"
     assert cli.main(["new", "--application", "--json", "other"]) == 0
     files = [Path(file).name for file in json.loads(capsys.readouterr().out)["files"]]
-    assert files == ["design.toml", "app.py", "orders.jsonl"]
+    assert files == ["design.toml", "app.py", "orders.jsonl", "design.schema.json"]

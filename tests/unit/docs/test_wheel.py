@@ -103,6 +103,8 @@ def test_the_wheel_holds_what_a_run_needs(wheel: set[PurePosixPath]) -> None:
     assert names >= {
         "upheld/py.typed",
         "upheld/data/durations.json",
+        "upheld/data/schemas/design.schema.json",
+        "upheld/data/schemas/protocol.schema.json",
         "upheld/runner/suite/pytest.ini",
         "upheld/runner/suite/test_features.py",
         "upheld/features/guarantees.toml",

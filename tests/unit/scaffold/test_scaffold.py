@@ -1,4 +1,4 @@
-"""The files of `upheld new` are whole, and short enough to be read at once."""
+"""The files of `upheld new` are whole, short, and editors know their schema."""
 
 import re
 from pathlib import Path
@@ -6,6 +6,7 @@ from pathlib import Path
 from upheld.generators.inputs import made
 from upheld.protocol.manifest import load
 from upheld.scaffold import new
+from upheld.spec.schemas import text_of
 
 LINES_MAX = 120
 
@@ -17,7 +18,7 @@ def test_the_starter_is_short(tmp_path: Path) -> None:
     """
     written = new(tmp_path / "mine")
 
-    assert [path.name for path in written] == ["design.toml", "relay.py"]
+    assert [path.name for path in written] == ["design.toml", "relay.py", "design.schema.json"]
     lines = written[1].read_text(encoding="utf-8").splitlines()
     assert sum(1 for line in lines if line.strip()) <= LINES_MAX
 
@@ -26,7 +27,7 @@ def test_an_application_is_whole(tmp_path: Path) -> None:
     """Its sample makes records, and the app is told each variable that it reads."""
     written = new(tmp_path / "My Shop", is_application=True)
 
-    assert [path.name for path in written] == ["design.toml", "app.py", "orders.jsonl"]
+    assert [path.name for path in written][:3] == ["design.toml", "app.py", "orders.jsonl"]
     manifest = load(str(tmp_path / "My Shop"))
     assert manifest.name == "my-shop"
     assert manifest.application
@@ -45,3 +46,15 @@ def test_each_line_of_its_description_is_explained(tmp_path: Path) -> None:
     fields = [line for line in file.read_text().splitlines() if re.match(r"[a-z_]+ = ", line)]
     unexplained = {line.partition(" = ")[0] for line in fields if "  # " not in line}
     assert unexplained == {"name", "version", "stop"}
+
+
+def test_editors_find_the_schema_of_the_starter(tmp_path: Path) -> None:
+    """The first line of its design.toml names the schema beside it.
+
+    Taplo and tombi read such a line.
+    """
+    manifest, *_, schema = new(tmp_path / "mine")
+
+    assert manifest.read_text(encoding="utf-8").startswith(f"#:schema {schema.name}\n")
+    assert schema.read_text(encoding="utf-8") == text_of("design")
+    assert load(str(manifest)).name == "mine"
