@@ -24,13 +24,14 @@ _sym_db = _symbol_database.Default()
 
 
 
-DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n upheld/generators/envelope.proto\x12\x06upheld\"I\n\x03Hop\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\x05\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x10\n\x08topic_id\x18\x04 \x01(\x0c\"0\n\x07Posting\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12\x14\n\x0c\x61mount_cents\x18\x02 \x01(\x12\"k\n\x08\x45nvelope\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0ctimestamp_ms\x18\x02 \x01(\x03\x12\x1a\n\x05\x63hain\x18\x03 \x03(\x0b\x32\x0b.upheld.Hop\x12!\n\x08postings\x18\x04 \x03(\x0b\x32\x0f.upheld.Postingb\x06proto3')
+DESCRIPTOR = _descriptor_pool.Default().AddSerializedFile(b'\n upheld/generators/envelope.proto\x12\x06upheld\"I\n\x03Hop\x12\r\n\x05topic\x18\x01 \x01(\t\x12\x11\n\tpartition\x18\x02 \x01(\x05\x12\x0e\n\x06offset\x18\x03 \x01(\x03\x12\x10\n\x08topic_id\x18\x04 \x01(\x0c\"0\n\x07Posting\x12\x0f\n\x07\x61\x63\x63ount\x18\x01 \x01(\t\x12\x14\n\x0c\x61mount_cents\x18\x02 \x01(\x12\"k\n\x08\x45nvelope\x12\n\n\x02id\x18\x01 \x01(\t\x12\x14\n\x0ctimestamp_ms\x18\x02 \x01(\x03\x12\x1a\n\x05\x63hain\x18\x03 \x03(\x0b\x32\x0b.upheld.Hop\x12!\n\x08postings\x18\x04 \x03(\x0b\x32\x0f.upheld.PostingB\x1b\n\x06upheldP\x01Z\x0fupheld/envelopeb\x06proto3')
 
 _globals = globals()
 _builder.BuildMessageAndEnumDescriptors(DESCRIPTOR, _globals)
 _builder.BuildTopDescriptorsAndMessages(DESCRIPTOR, 'upheld.generators.envelope_pb2', _globals)
 if not _descriptor._USE_C_DESCRIPTORS:
-  DESCRIPTOR._loaded_options = None
+  _globals['DESCRIPTOR']._loaded_options = None
+  _globals['DESCRIPTOR']._serialized_options = b'\n\006upheldP\001Z\017upheld/envelope'
   _globals['_HOP']._serialized_start=44
   _globals['_HOP']._serialized_end=117
   _globals['_POSTING']._serialized_start=119
