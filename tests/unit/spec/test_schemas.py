@@ -9,6 +9,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import conversation
+import messages
 import pytest
 import reports
 from corpora import FOLDER, SUFFIX
@@ -190,12 +192,15 @@ def test_version_1_has_what_version_2_has_not_added() -> None:
 
 
 def test_a_conversation_obeys_the_schema() -> None:
-    """Each line of the page for adapters is a request or a reply."""
+    """Each line that was recorded, and each of the page for adapters, is a message."""
     page = (ROOT / "docs" / "adapter.md").read_text(encoding="utf-8")
     (talk,) = (each for each in fences(page) if each.note == "messages")
-    for line in talk.text.splitlines():
-        part = "Request" if line.startswith("> ") else "Reply"
-        assert accepted("protocol", json.loads(line[2:]), part), line
+    written = [(line.startswith("> "), json.loads(line[2:])) for line in talk.text.splitlines()]
+    recorded = [(said.by == conversation.HARNESS, said.says) for said in messages.spoken()]
+    assert recorded
+    for is_request, message in written + recorded:
+        assert accepted("protocol", message, "Request" if is_request else "Reply"), message
+        assert accepted("protocol", message), message
 
 
 @pytest.mark.parametrize(
@@ -400,7 +405,7 @@ def test_a_damaged_summary_is_refused(report: list[dict[str, Any]]) -> None:
 
 
 @cache
-def recorded() -> dict[str, list[dict[str, Any]]]:
+def events_of_histories() -> dict[str, list[dict[str, Any]]]:
     """Return the first event of each kind of each recorded history, by kind."""
     found = defaultdict[str, list[dict[str, Any]]](list)
     for path in sorted(FOLDER.glob(f"*{SUFFIX}")):
@@ -418,8 +423,8 @@ def test_recorded_histories_obey_the_schema() -> None:
     """Each kind of event that there is stands in one of them, or beside them."""
     kinds = {str(each.model_fields["kind"].default) for each in events.Event.__subclasses__()}
 
-    assert set(recorded()) == kinds
-    for kind, found in recorded().items():
+    assert set(events_of_histories()) == kinds
+    for kind, found in events_of_histories().items():
         for event in found:
             assert accepted("history", event), (kind, event)
 
@@ -441,7 +446,7 @@ def test_recorded_histories_obey_the_schema() -> None:
 )
 def test_a_damaged_event_is_refused(kind: str, change: dict[str, Any]) -> None:
     """The schema refuses it, and `upheld judge` too."""
-    event = recorded()[kind][0]
+    event = events_of_histories()[kind][0]
     damaged = {name: value for name, value in (event | change).items() if value is not ...}
 
     assert accepted("history", event)
