@@ -28,6 +28,9 @@ and what its outputs are. Two teams that read a contract build the same thing. T
 model of each program, which folds the input as it stands in the log, and compares what a design
 shows with it. [The protocol](protocol.md) says how a design is told to run one.
 
+`upheld schema ledger` prints the JSON Schema of a program's records, with examples of each topic.
+`upheld schema envelope` prints the `.proto` of an Envelope, with options of Go and Java.
+
 `python tools/programs.py` writes this page from the docstrings of `upheld/programs`.
 """
 

@@ -15,12 +15,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from importlib import import_module
 from typing import Any, Final
 
+import records
 from programs import CONTRACTS, named_in
 from pydantic import TypeAdapter
 from pydantic.json_schema import GenerateJsonSchema
 
 from upheld.history.digest import Part
 from upheld.history.events import EVENT
+from upheld.programs import PROGRAMS
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.inputs import Input
 from upheld.protocol.json_path import JsonPath
@@ -78,6 +80,7 @@ def schemas() -> dict[str, Schema]:
         "design": design(),
         "report": report(),
         "history": history(),
+        **{name: records_of(name) for name in PROGRAMS},
     }
 
 
@@ -283,6 +286,21 @@ def history() -> Schema:
         ),
         **parts.pop(""),
         "$defs": parts,
+    }
+
+
+def records_of(program: str) -> Schema:
+    """Return the schema of the records that a program reads and writes."""
+    definitions = records.definitions(program)
+    return {
+        **_head(f"records:{program}", f"The records of {program}"),
+        "description": (
+            "A record: the role of its topic, its key as text, and its value. The value alone is "
+            "at #/$defs/ROLE/properties/value. The contract of the program says what holds between "
+            f"them: `upheld explain {program}`."
+        ),
+        "oneOf": [{"$ref": f"#/$defs/{role}"} for role in definitions],
+        "$defs": definitions,
     }
 
 

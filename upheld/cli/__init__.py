@@ -152,8 +152,8 @@ COMMANDS = {
     "schema": Command(
         "schemas:print_schema",
         options.schema_options,
-        "Print the JSON Schema of the adapter protocol, of design.toml, a report or a history, or "
-        "envelope.proto.",
+        "Print the JSON Schema of the adapter protocol, of design.toml, a report, a history or the "
+        "records of a program; or envelope.proto.",
     ),
     "sample": Command(
         "sampling:print_records",

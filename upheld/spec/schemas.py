@@ -12,6 +12,17 @@ PACKAGE: Final = Path(__file__).parents[1]
 FOLDER: Final = PACKAGE / "data" / "schemas"
 ENVELOPE: Final = "envelope"  # in the language of Protocol Buffers
 
+# Not those of `upheld.programs`, which take long to load.
+PROGRAMS: Final = (
+    "relay",
+    "ledger",
+    "branches",
+    "pulse",
+    "batcher",
+    "clients",
+    "tickers",
+    "holdings",
+)
 # What each describes, for a person.
 SCHEMAS: Final = {
     "protocol": "each line between the harness and a design",
@@ -19,6 +30,7 @@ SCHEMAS: Final = {
     "design": "a design.toml",
     "report": "each line of a report.jsonl",
     "history": "each line of a history",
+    **{name: f"the records of {name}, with examples" for name in PROGRAMS},
     ENVELOPE: "the values of entries and of relayed records, in Protocol Buffers",
 }
 
