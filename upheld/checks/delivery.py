@@ -489,6 +489,7 @@ def paced(history: History, application: str) -> list[Anomaly]:
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
     """Check that only outputs of uncommitted input come again after a crash (G47)."""
     view = view_of(history, application)
+    view.demand_sources()
     events = history.events
     at = max(
         i

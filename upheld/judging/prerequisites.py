@@ -11,6 +11,7 @@ from typing import Final
 
 from upheld import extras
 from upheld.judging.claims import Claim
+from upheld.programs import PROGRAMS
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
@@ -192,7 +193,7 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
         yield from _of_programs(row, f"{design.name} is judged as it is")
         yield from _beyond(row, design.name, design.application)
     elif design.is_its_own_oracle:
-        yield from _by_itself(row, f"{design.name} is compared with itself")
+        yield from _by_itself(row, design)
 
 
 def _of_programs(row: Row, name: str) -> Iterator[str]:
@@ -202,11 +203,14 @@ def _of_programs(row: Row, name: str) -> Iterator[str]:
             yield f"{name}: {reason}"
 
 
-def _by_itself(row: Row, name: str) -> Iterator[str]:
+def _by_itself(row: Row, design: Manifest) -> Iterator[str]:
     """Go through the reasons why a design with an adapter is not compared with itself."""
+    name = f"{design.name} is compared with itself"
     yield from _of_programs(row, name)
     if row.program not in BY_ITSELF:
         yield f"{name}: {row.program} has more than one input or output, or waits by the clock"
+    elif PROGRAMS[row.program].conflates and design.emits != "every-state":
+        yield f"{name}: outputs of {row.program} may skip states, and others in each run"
     if any(offer.capability in ASKED for offer in _offers(row)) or any(_settings(row, STORE)):
         yield f"{name}: nothing but its outputs is compared"
 

@@ -13,6 +13,7 @@ from confluent_kafka import Consumer, Message, Producer
 
 BATCH = 500  # orders in a transaction at most
 WAIT_S = 0.1
+SESSION_TIMEOUT_MS = int(os.environ["SESSION_TIMEOUT_MS"])
 
 
 def priced(message: Message) -> bytes:
@@ -30,7 +31,8 @@ def main() -> None:
         {
             "bootstrap.servers": os.environ["KAFKA"],
             "group.id": os.environ["GROUP"],
-            "session.timeout.ms": int(os.environ["SESSION_TIMEOUT_MS"]),
+            "session.timeout.ms": SESSION_TIMEOUT_MS,
+            "heartbeat.interval.ms": SESSION_TIMEOUT_MS // 4,
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
@@ -52,9 +54,9 @@ def main() -> None:
         producer.begin_transaction()
         for order in orders:
             producer.produce(os.environ["COSTS"], priced(order), order.key())
-        producer.send_offsets_to_transaction(
-            consumer.position(consumer.assignment()), consumer.consumer_group_metadata()
-        )
+        # A partition that has just been assigned, and not read yet, has no position.
+        read = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
+        producer.send_offsets_to_transaction(read, consumer.consumer_group_metadata())
         producer.commit_transaction()
     consumer.close()
 

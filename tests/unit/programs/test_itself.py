@@ -243,3 +243,12 @@ def test_the_fields_of_an_envelope_are_compared() -> None:
     assert value(envelope(1)) != value(envelope(1, "e2"))
     with pytest.raises(Unreadable, match="declared as envelope"):
         value(b"\xff")
+
+
+def test_repeats_below_the_commit_need_the_input_of_each_output() -> None:
+    """If a key has more outputs than inputs, nobody can say which repeats are legal."""
+    cut = Committed(at_ms=0, application="app", offsets={"in-0": 3}, stable_ms=0, down=True)
+    history = story(answers="aabb", shown="aabb", says=cut)
+
+    with pytest.raises(NotOffered, match="more or fewer outputs than inputs"):
+        CHECKS["below-the-commit"](history, "app")
