@@ -172,6 +172,9 @@ class Contract(BaseModel):
     writes: str = Field(description="the role of the topic that it writes")
     format: Literal["json", "bytes", "envelope"] = Field(description="how an output is read")
     ignore: tuple[str, ...] = Field(default=(), description="paths that are not compared")
+    shape: Literal["map", "fold"] | None = Field(
+        default=None, description="what an output hangs on; None where a program says it"
+    )
     model: ModelFile | None = Field(
         default=None, description="None if the application is its own oracle"
     )

@@ -200,7 +200,8 @@ class Itself:
         Nothing comes of records that were aborted.
 
         Raises:
-            NotOffered: There was no such run, or two of them have nothing in common.
+            NotOffered: There was no such run, or two of them have nothing in common; or it folds,
+                and shows only some of its states.
         """
         records = list(inputs)
         if not any(record.visible for record in records):
@@ -215,6 +216,12 @@ class Itself:
                 "nothing in common"
             )
         outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
+        visible = [record for record in records if record.visible]
+        if self.contract.shape == "fold" and _sources(visible, outputs) is None:
+            raise NotOffered(
+                "its keys have more or fewer outputs than inputs, so that after a fault it may "
+                "skip other states than without one"
+            )
         return dict(self._states(records, outputs))
 
     def _states(

@@ -200,6 +200,7 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
         writes=subject.role_out,
         format=output.format,
         ignore=output.ignore,
+        shape=subject.shape,
         model=_file_of(design),
     )
 
