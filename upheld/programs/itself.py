@@ -44,6 +44,7 @@ from upheld.verdicts import NotOffered
 _MASKED: Final = "…"
 _PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
 Outputs = dict[bytes, list[bytes | None]]  # key -> its values, in order
+Sources = dict[bytes, list[Record]]  # key -> the input of each of its outputs, in order
 
 
 class Difference(NamedTuple):
@@ -216,26 +217,24 @@ class Itself:
                 "nothing in common"
             )
         outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
-        visible = [record for record in records if record.visible]
-        if self.contract.shape == "fold" and _sources(visible, outputs) is None:
+        sources = _sources(records, outputs)
+        if self.contract.shape == "fold" and sources is None:
             raise NotOffered(
                 "its keys have more or fewer outputs than inputs, so that after a fault it may "
                 "skip other states than without one"
             )
-        return dict(self._states(records, outputs))
+        return self._states(outputs, sources, records[-1])
 
-    def _states(
-        self, inputs: list[Record], outputs: list[Record]
-    ) -> Iterator[tuple[bytes, list[State]]]:
-        sources = _sources(inputs, outputs)
+    def _states(self, outputs: list[Record], sources: Sources | None, last: Record) -> States:
+        """Return the states that outputs show; without sources each is of the last record."""
         numbers = Counter[bytes]()
         states = defaultdict[bytes, list[State]](list)
         for record in sorted(outputs, key=lambda each: (each.partition, each.offset)):
             key = record.key or b""
-            source = sources[key][numbers[key]] if sources else inputs[-1]
+            source = sources[key][numbers[key]] if sources else last
             numbers[key] += 1
             states[key].append(State(key, self.value_of(record), source, (), ""))
-        yield from states.items()
+        return dict(states)
 
     @property
     def is_traced(self) -> bool:
@@ -244,11 +243,11 @@ class Itself:
         Then each output is taken to come of its input.
         """
         last = list(self.answers())[-1]
-        outputs = (r.key or b"" for r in self.history.of(Record) if r.topic == last.outputs)
-        own = self.history.application(self.application)
-        reads = own.topics[self.contract.reads]
-        inputs = (r.key or b"" for r in self.history.of(Record) if r.topic == reads and r.visible)
-        return Counter(outputs) == Counter(inputs)
+        reads = self.history.application(self.application).topics[self.contract.reads]
+        records = list(self.history.of(Record))
+        inputs = [record for record in records if record.topic == reads and record.visible]
+        outputs = [record for record in records if record.topic == last.outputs]
+        return _sources(inputs, outputs) is not None
 
     def value_of(self, record: Record) -> Value:
         """Return the value of an output without the fields that are not compared."""
@@ -274,7 +273,7 @@ class Itself:
         return diagnose
 
 
-def _sources(inputs: list[Record], outputs: list[Record]) -> dict[bytes, list[Record]] | None:
+def _sources(inputs: list[Record], outputs: list[Record]) -> Sources | None:
     """Return the input of each output of each key; None if their numbers differ."""
     found = defaultdict[bytes, list[Record]](list)
     for record in sorted(inputs, key=lambda each: (each.partition, each.offset)):

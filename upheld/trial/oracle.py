@@ -12,7 +12,7 @@ from typing import Final
 from upheld.generators.ledger import Send
 from upheld.history import events
 from upheld.kafka.reader import recorded
-from upheld.programs.itself import Difference, by_key, difference, digest_of
+from upheld.programs.itself import by_key, difference, digest_of
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Ready, Start, Stopped
 from upheld.supervisor.folders import Folder
@@ -87,10 +87,10 @@ class Oracle:
             (g for q, g in self.rig.answers.items() if self._is_alike(q, application)), None
         )
         if known:
-            return _with(first, Difference(known.unstable, known.is_ordered))
+            return first._replace(unstable=known.unstable, is_ordered=known.is_ordered)
         second = self._run(application, inputs, "twice", shifted=True)
         found = difference(contract, by_key(first.outputs), by_key(second.outputs))
-        return _with(first, found)
+        return first._replace(unstable=found.unstable, is_ordered=found.is_ordered)
 
     def _is_alike(self, question: Question, application: Application) -> bool:
         asked = (question.design, question.contract, question.mode)
@@ -188,11 +188,6 @@ class Oracle:
                 f"{self.manifest.name} does not drain its own input in {self.rig.progress_s:g} s, "
                 "with nothing to strike it"
             )
-
-
-def _with(given: Given, found: Difference) -> Given:
-    """Return what was given, with what differs between two runs."""
-    return given._replace(unstable=found.unstable, is_ordered=found.is_ordered)
 
 
 def _copies(inputs: list[events.Record], partitions: int, *, shifted: bool) -> list[Send]:
