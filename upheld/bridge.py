@@ -20,7 +20,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from upheld.adapter import Design, Message, error, serve
-from upheld.commands import PYTHON
+from upheld.commands import PYTHON, filled
 from upheld.reading import read_toml
 
 LOG: Final = "log:"  # before the regular expression that a line of the log matches
@@ -58,11 +58,11 @@ class Bridge(Design):
     def open(self, start: Message) -> Message:
         """Start the process, and wait until it says that it is ready."""
         names = self._names(start)
-        self.group = _filled(self.tables["group"], names)
+        self.group = filled(self.tables["group"], names)
         (process,) = self.tables["process"].values()
-        self.command = [_filled(each, names) for each in process["command"]]
+        self.command = [filled(each, names) for each in process["command"]]
         own = process.get("environment", {})
-        self.environment = os.environ | {name: _filled(own[name], names) for name in own}
+        self.environment = os.environ | {name: filled(own[name], names) for name in own}
         is_ready = self._readiness(start)
         self._spawn()
         until = time.monotonic() + self.start_s
@@ -157,13 +157,6 @@ class Bridge(Design):
             for member in described.members
             if member.assignment and member.assignment.topic_partitions
         }
-
-
-def _filled(text: str, names: dict[str, str]) -> str:
-    """Fill in the placeholders; every other brace stays."""
-    for name, value in names.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
 
 
 def main() -> None:

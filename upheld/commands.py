@@ -8,6 +8,7 @@ the user's own word and stays, and so does a virtual environment.
 import os
 import shutil
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Final
 
@@ -39,6 +40,16 @@ def bare_python(*arguments: str) -> list[str]:
     It reads no variable of the user, and imports no sitecustomize.
     """
     return [PYTHON, "-I", "-S", *arguments]
+
+
+def filled(text: str, names: Mapping[str, str]) -> str:
+    """Return a text with each {name} filled in.
+
+    Every other brace stays: an argument may be JSON.
+    """
+    for name, value in names.items():
+        text = text.replace(f"{{{name}}}", value)
+    return text
 
 
 def program(name: str) -> str | None:

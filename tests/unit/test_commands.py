@@ -286,3 +286,8 @@ def test_a_command_beside_it_is_isolated_as_well() -> None:
 
     assert len(found) >= 3
     assert {words[1] for words in found} == {"'-P'"}
+
+
+def test_a_brace_that_is_no_placeholder_stays() -> None:
+    """An argument may be JSON."""
+    assert commands.filled('{"a": "{mode}"}', {"mode": "exactly_once"}) == '{"a": "exactly_once"}'

@@ -19,7 +19,7 @@ from statistics import median
 from typing import Final
 
 from upheld.brokers import Broker
-from upheld.commands import PYTHON
+from upheld.commands import PYTHON, filled
 from upheld.doctor import seen as s
 from upheld.doctor.fence import Address, outside, resolved
 from upheld.doctor.outputs import judged, told_apart
@@ -128,13 +128,6 @@ def names_of(
         "commit_interval_ms": str(COMMIT_MS),
         "mode": manifest.modes[0],
     }
-
-
-def filled(text: str, names: dict[str, str]) -> str:
-    """Return a text with its placeholders filled in; every other brace stays."""
-    for name, value in names.items():
-        text = text.replace(f"{{{name}}}", value)
-    return text
 
 
 class _Visit:

@@ -21,7 +21,7 @@ from pydantic import (
 )
 
 import upheld
-from upheld.commands import PYTHON
+from upheld.commands import PYTHON, filled
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.protocol import subject, waivers
@@ -331,8 +331,8 @@ def _commands(manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
     if manifest.prepare:
         yield "prepare", manifest.prepare
     for name, process in manifest.application.process.items() if manifest.application else ():
-        filled = (str(_filled(argument, manifest.folder)) for argument in process.command)
-        yield f"process.{name}.command", tuple(filled)
+        arguments = (str(_filled(argument, manifest.folder)) for argument in process.command)
+        yield f"process.{name}.command", tuple(arguments)
 
 
 def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
@@ -414,13 +414,10 @@ def _find(spec: str) -> Path:
 
 
 def _filled(argument: object, folder: Path) -> object:
-    """Fill in the two placeholders.
-
-    Every other brace stays: an argument may be JSON.
-    """
+    """Fill in the two placeholders of a design's command."""
     if not isinstance(argument, str):
         return argument
-    return argument.replace("{python}", PYTHON).replace("{dir}", str(folder))
+    return filled(argument, {"python": PYTHON, "dir": str(folder)})
 
 
 def _first(error: ValidationError) -> str:

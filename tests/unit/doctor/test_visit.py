@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from upheld.bridge import Bridge
-from upheld.doctor.visit import filled, names_of
+from upheld.doctor.visit import names_of
 from upheld.protocol.manifest import load
 from upheld.protocol.subject import PLACEHOLDERS
 
@@ -27,8 +27,3 @@ def test_each_placeholder_is_filled_in(tmp_path: Path) -> None:
     assert {name: names[name] for name in of_a_run if name != "python"} == {
         name: value for name, value in of_a_run.items() if name != "python"
     }
-
-
-def test_a_brace_that_is_no_placeholder_stays() -> None:
-    """An argument may be JSON."""
-    assert filled('{"a": "{mode}"}', {"mode": "exactly_once"}) == '{"a": "exactly_once"}'
