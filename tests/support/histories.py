@@ -67,7 +67,7 @@ class _Log:
         self.reads = topics[self.program.reads]
         self.writes = topics[self.program.writes]
         self.second = topics.get(self.program.beside, "")
-        self.history = among or History([_begun(atomic)])
+        self.history = among or History([begun(atomic=atomic)])
         self._entries = 0
         self._next: defaultdict[tuple[str, int], int] = defaultdict(int)
         self._tell(
@@ -642,19 +642,21 @@ def resealed(path: Path, lines: Iterable[str]) -> Path:
     return path
 
 
-def _begun(atomic: Any) -> Begun:
-    return Begun(
-        scenario="G1.story",
-        design="hand-written",
-        design_version="1",
-        atomic=atomic,
-        local_state=True,
-        broker="none",
-        seed=1,
-        attempt=0,
-        application_id="app",
-        names_are_ours=True,
-    )
+def begun(**fields: Any) -> Begun:
+    """Return the beginning of a hand-written history, with some other fields."""
+    usual = {
+        "scenario": "G1.story",
+        "design": "hand-written",
+        "design_version": "1",
+        "atomic": "batch",
+        "local_state": True,
+        "broker": "none",
+        "seed": 1,
+        "attempt": 0,
+        "application_id": "app",
+        "names_are_ours": True,
+    }
+    return Begun.model_validate(usual | fields)
 
 
 def _where(record: Record) -> Headers:

@@ -4,30 +4,19 @@ import json
 from typing import Any
 
 import pytest
-from histories import EPOCH_MS
+from histories import EPOCH_MS, begun
 
 from upheld.checks import CHECKS
 from upheld.checks.view import view_of
 from upheld.generators.envelope_pb2 import Envelope, Hop
 from upheld.history import History
-from upheld.history.events import Answered, Application, Begun, Committed, Contract, Record
+from upheld.history.events import Answered, Application, Committed, Contract, Record
 from upheld.programs import GONE, Unreadable
 from upheld.programs.itself import Difference, by_key, difference, digest_of, value_of
 from upheld.verdicts import NotOffered
 
 CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json", ignore=("$.at",))
-BEGUN = Begun(
-    scenario="G1.story",
-    design="orders",
-    design_version="1",
-    atomic="batch",
-    local_state=False,
-    broker="none",
-    seed=0,
-    attempt=0,
-    application_id="app",
-    names_are_ours=True,
-)
+BEGUN = begun(design="orders", local_state=False, seed=0)
 
 
 def record(topic: str, offset: int, key: str, value: Any, *, visible: bool = True) -> Record:
