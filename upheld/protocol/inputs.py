@@ -21,7 +21,9 @@ from pydantic import (
 
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
+from upheld.protocol import refusals
 from upheld.protocol.json_path import JsonPath
+from upheld.protocol.refusals import short
 from upheld.reading import is_file
 from upheld.text import sentence
 
@@ -32,7 +34,6 @@ LINES: Final[tuple[str, ...]] = get_args(Lines)
 MOST_RECORDS: Final = 1_000_000
 MOST_PARTITIONS: Final = 1_000
 MOST_KEYS: Final = 100_000
-_SHOWN_CHARS: Final = 100  # of a value that is refused
 
 
 def _path(given: object) -> object:
@@ -193,12 +194,9 @@ def described(table: Mapping[str, Any], *, where: str, folder: Path) -> Input:
 
 def _first(error: ValidationError) -> str:
     """Return a sentence on the first thing that is wrong."""
-    errors = error.errors(include_url=False)
-    # A field that is misspelt is missing too: its name says more.
-    found = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    field = str(found["loc"][0])[:_SHOWN_CHARS] if found["loc"] else ""
-    said = found["msg"].removeprefix("Value error, ")
-    match found["type"]:
+    wrong = refusals.first(error)
+    field = "".join(wrong.place[:1])
+    match wrong.kind:
         case "missing":
             return f"the field `{field}` is missing."
         case "extra_forbidden":
@@ -206,11 +204,5 @@ def _first(error: ValidationError) -> str:
             guess = did_you_mean(field, known)
             return f"`{field}` is not a field of an input; known are {', '.join(known)}.{guess}"
     if not field:
-        return sentence(said)
-    return f"`{field}` is {_short(found['input'])}: {sentence(said[0].lower() + said[1:])}"
-
-
-def _short(value: object) -> str:
-    """Return a value as it may stand in a sentence."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
+        return sentence(wrong.said)
+    return f"`{field}` is {short(wrong.given)}: {sentence(wrong.must)}"

@@ -24,11 +24,12 @@ import upheld
 from upheld.commands import PYTHON, filled
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
-from upheld.protocol import subject, waivers
+from upheld.protocol import refusals, subject, waivers
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
+from upheld.protocol.refusals import short
 from upheld.protocol.subject import ITSELF, STANDS_FOR, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
@@ -56,7 +57,6 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 # Of an argument or a variable, and of all of them: Linux starts no program with more.
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
-_SHOWN_CHARS: Final = 100  # of a value that is refused
 # Fields of a manifest that no file has.
 HIDDEN: Final = ("folder", "application", "is_its_own_oracle")
 OF_ADAPTERS: Final = ("command", "programs", "local_state")
@@ -385,7 +385,7 @@ def _fields(file: Path) -> dict[str, object]:
         return fields
     extended = fields.pop("extends")
     if not isinstance(extended, str):
-        raise UsageProblem(f"{file}: `extends` is {_short(extended)}: it names one design.")
+        raise UsageProblem(f"{file}: `extends` is {short(extended)}: it names one design.")
     base = read_toml(_find(extended))
     return {name: base[name] for name in INHERITED if name in base} | fields
 
@@ -395,7 +395,7 @@ def _find(spec: str) -> Path:
     try:
         given = Path(spec).expanduser().absolute()
     except RuntimeError:
-        raise UsageProblem(f"There is no design at {_short(spec)}: nobody has that home.") from None
+        raise UsageProblem(f"There is no design at {short(spec)}: nobody has that home.") from None
     for file in (given, given / FILE_NAME, SHIPPED / spec / FILE_NAME):
         if is_file(file):
             return file
@@ -407,7 +407,7 @@ def _find(spec: str) -> Path:
     wrong = [name for name in names if name.startswith(WRONG)]
     right = [name for name in names if name not in wrong]
     raise UsageProblem(
-        f"There is no design at {given}, and none shipped as {_short(spec)}; shipped are "
+        f"There is no design at {given}, and none shipped as {short(spec)}; shipped are "
         f"{', '.join(right)} and {len(wrong)} that are wrong on purpose, {WRONG}NAME."
         f"{did_you_mean(spec, names)}"
     )
@@ -422,11 +422,9 @@ def _filled(argument: object, folder: Path) -> object:
 
 def _first(error: ValidationError) -> str:
     """Return the first thing that is wrong: the field, and what it must be."""
-    errors = error.errors(include_url=False)
-    # A field that is misspelt is missing too: its name says more.
-    found = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    field = ".".join(str(part)[:_SHOWN_CHARS] for part in found["loc"] if part != "[key]")
-    match found["type"]:
+    wrong = refusals.first(error)
+    field = wrong.field
+    match wrong.kind:
         case "missing":
             return f"the field `{field}` is missing"
         case "extra_forbidden":
@@ -436,15 +434,14 @@ def _first(error: ValidationError) -> str:
             guess = did_you_mean(inner or field, known)
             return f"`{field}` is not a field of a design; known are {', '.join(known)}.{guess}"
         case _:
-            said = found["msg"].removeprefix("Value error, ")
-            must = (said[0].lower() + said[1:]).replace("tuple", "list")
-            guess = did_you_mean(str(found["input"]), _words(found["loc"]))
-            return f"`{field}` is {_short(found['input'])}: {sentence(must)}{guess}"
+            must = wrong.must.replace("tuple", "list")
+            guess = did_you_mean(str(wrong.given), _words(wrong.place))
+            return f"`{field}` is {short(wrong.given)}: {sentence(must)}{guess}"
 
 
-def _words(place: tuple[int | str, ...]) -> Iterator[str]:
+def _words(place: tuple[str, ...]) -> Iterator[str]:
     """Go through the words that a field may have; there are none of a field that is free."""
-    table, *inner = map(str, place)
+    table, *inner = place
     if table in TABLES and inner:
         model: type[BaseModel] = TABLES[table]
         table = inner[0]
@@ -481,12 +478,6 @@ def _demand_size(manifest: Manifest, field: str, command: Sequence[str]) -> None
             f"{manifest.file}: `{field}` and `environment` have more than {MOST_BYTES_IN_ALL} "
             "bytes together, with which no program can be started."
         )
-
-
-def _short(value: object) -> str:
-    """Return a value as it may stand in a sentence."""
-    text = repr(value)
-    return text if len(text) <= _SHOWN_CHARS else f"{text[:_SHOWN_CHARS]}…"
 
 
 def demand_program(manifest: Manifest, field: str, command: tuple[str, ...]) -> None:

@@ -20,9 +20,11 @@ from pydantic import (
 
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
+from upheld.protocol import refusals
 from upheld.protocol.inputs import Input, described
 from upheld.protocol.json_path import JsonPath
 from upheld.protocol.model_file import FORM, is_place
+from upheld.protocol.refusals import short
 from upheld.text import sentence
 
 # The settings of a row that an application can be given, and the placeholders that carry them.
@@ -246,28 +248,23 @@ def _input(file: Path, name: str, table: object) -> Input:
 
 def _first(error: ValidationError) -> str:
     """Return a sentence on the first thing that is wrong."""
-    errors = error.errors(include_url=False)
-    # A field that is misspelt is missing too: its name says more.
-    found = next((each for each in errors if each["type"] == "extra_forbidden"), errors[0])
-    field = ".".join(str(part) for part in found["loc"] if part != "[key]")[:_SHOWN_CHARS]
-    match found["type"]:
+    wrong = refusals.first(error)
+    field = wrong.field
+    match wrong.kind:
         case "missing":
             return f"the field `{field}` is missing."
         case "extra_forbidden":
-            *table, name = field.split(".")
+            *table, name = wrong.place
             known = list(_MODELS.get(table[0] if table else "", Subject).model_fields)
             guess = did_you_mean(name, known)
             return f"`{field}` is no field here; known are {', '.join(known)}.{guess}"
         case "too_long":
             return f"`{field}` has more than one table; several wait for a later version."
-    said = found["msg"].removeprefix("Value error, ")
     if not field:
-        return sentence(said)
-    given = repr(found["input"])[:_SHOWN_CHARS]
-    return f"`{field}` is {given}: {sentence(said[0].lower() + said[1:])}"
+        return sentence(wrong.said)
+    return f"`{field}` is {short(wrong.given)}: {sentence(wrong.must)}"
 
 
-_SHOWN_CHARS: Final = 100  # of a value that is refused
 _MODELS: Final[dict[str, type[BaseModel]]] = {
     "output": OutputTable,
     "process": ProcessTable,

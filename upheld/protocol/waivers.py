@@ -12,6 +12,7 @@ from typing import Final, NamedTuple
 
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
+from upheld.protocol.refusals import short
 from upheld.reading import read_text
 from upheld.text import sentence
 
@@ -21,7 +22,6 @@ _COLUMN: Final = re.compile(r"(?P<name>[A-Za-z_-]+)\s*=\s*(?P<value>.*)")
 _DATE: Final = re.compile(r"\d{4}-\d\d-\d\d")
 _NUMBERS: Final = re.compile(r"v?(\d{1,9}(?:\.\d{1,9}){0,9})")
 _FEWEST_COMMAS: Final = 2  # of a line: id, reason, link
-_SHOWN_CHARS: Final = 100  # of a line that is refused
 
 
 class Waiver(NamedTuple):
@@ -145,7 +145,7 @@ def _line(line: str) -> tuple[str, Waiver]:
     link = last.strip()
     named = _column(rest)
     if not (scenario and reason and link) or (named and named["name"] in COLUMNS):
-        raise ValueError(f"expected “id, reason, link”, this is {_short(line)}")
+        raise ValueError(f"expected “id, reason, link”, this is {short(line)}")
     return scenario, _waiver(reason, link, columns)
 
 
@@ -156,7 +156,7 @@ def _waiver(reason: str, link: str, columns: Mapping[str, str]) -> Waiver:
         raise ValueError("owner= names nobody")
     if "fixed_in" in columns and not _NUMBERS.match(waiver.fixed_in):
         raise ValueError(
-            f"fixed_in={_short(waiver.fixed_in)} begins with no number, as in fixed_in=1.4.2"
+            f"fixed_in={short(waiver.fixed_in)} begins with no number, as in fixed_in=1.4.2"
         )
     return waiver._replace(until=_until(columns["until"])) if "until" in columns else waiver
 
@@ -172,9 +172,4 @@ def _until(value: str) -> date:
             return date.fromisoformat(value)
     except ValueError:
         pass
-    raise ValueError(f"until={_short(value)} is no date, as in until=2026-12-31")
-
-
-def _short(text: str) -> str:
-    said = repr(text)
-    return said if len(said) <= _SHOWN_CHARS else f"{said[:_SHOWN_CHARS]}…"
+    raise ValueError(f"until={short(value)} is no date, as in until=2026-12-31")
