@@ -2,8 +2,8 @@
 
 It is run on a copy of its visible input, on topics of its own, with nothing to strike it. It is
 ended when it has drained them. An input that was asked in this run before is not asked again. The
-first input is asked twice, the second time behind an aborted record in each partition. Then what
-hangs on offsets differs too.
+first input is asked twice, the second time behind a record in each partition that is deleted before
+the application starts. Then what hangs on offsets differs too.
 """
 
 from dataclasses import dataclass
@@ -118,7 +118,9 @@ class Oracle:
         reading.create(
             {topics[program.reads]: partitions, topics[program.writes]: application.partitions}
         )
-        self.rig.feed.write(topics, program.reads, _copies(inputs, partitions, shifted=shifted))
+        if shifted:
+            self._shift(topics, program.reads, partitions)
+        self.rig.feed.write(topics, program.reads, _copies(inputs))
         disks = Folder(application.directory.parent, f"{application.directory.name}-{name}")
         for each in ("state", "durable"):
             (disks / each).make()
@@ -144,7 +146,7 @@ class Oracle:
                     f"{self.manifest.name} does not start on its own input, with nothing to strike "
                     f"it: {getattr(ready, 'message', ready)}"
                 )
-            self._drain(application, ready.consumer_group or "", topics, partitions)
+            self._drain(application, ready.consumer_group or "", topics, begin=int(shifted))
             stopped = instance.stop(STOP_MS)
             if not isinstance(stopped, Stopped):
                 raise AdapterBreach(
@@ -160,10 +162,21 @@ class Oracle:
         reading.delete(topics.values())
         return Given(topics[program.writes], outputs, (), is_ordered=True)
 
+    def _shift(self, topics: dict[str, str], role: str, partitions: int) -> None:
+        """Let each partition of an input begin at its second offset.
+
+        Nobody reads what was before, in whichever isolation.
+        """
+        gone = [Send(b"gone", b"", (), 0, partition) for partition in range(partitions)]
+        self.rig.feed.write(topics, role, gone)
+        self.rig.reading.truncate({f"{topics[role]}-{each}": 1 for each in range(partitions)})
+
     def _drain(
-        self, application: Application, group: str, topics: dict[str, str], partitions: int
+        self, application: Application, group: str, topics: dict[str, str], *, begin: int
     ) -> None:
         """Wait until its group has committed all of the copy, and nothing is open.
+
+        The copy begins at an offset which is the same in each partition.
 
         Raises:
             AdapterBreach: It does not get there.
@@ -171,7 +184,8 @@ class Oracle:
         reads = topics[application.program.reads]
         writes = topics[application.program.writes]
         reading = self.rig.reading
-        last = dict.fromkeys(range(partitions), 0)
+        partitions = application.inputs[application.reads]
+        last = dict.fromkeys(range(partitions), begin)
         for message in reading.records(reads, dict(last), committed=True):
             last[message.partition()] = max(last[message.partition()], message.offset() + 1)
 
@@ -179,7 +193,9 @@ class Oracle:
             committed = reading.groups.committed(group, {reads: partitions}, stable=True)
             if committed is None:
                 return False
-            done = all(committed.get(f"{reads}-{p}", 0) >= end for p, end in last.items())
+            done = all(
+                end == begin or committed.get(f"{reads}-{p}", 0) >= end for p, end in last.items()
+            )
             stable, end = reading.ends(writes, application.partitions)
             return done and stable == end
 
@@ -190,13 +206,9 @@ class Oracle:
             )
 
 
-def _copies(inputs: list[events.Record], partitions: int, *, shifted: bool) -> list[Send]:
-    """Return the records of a copy, behind an aborted record in each partition if `shifted`."""
-    ahead = [
-        Send(b"upheld", b"{}", (), inputs[0].timestamp_ms, partition, transaction=0)
-        for partition in range(partitions if shifted else 0)
-    ]
-    return ahead + [
+def _copies(inputs: list[events.Record]) -> list[Send]:
+    """Return the records of a copy."""
+    return [
         Send(r.key, r.value, _headers(r), r.timestamp_ms, r.partition)
         for r in sorted(inputs, key=lambda record: (record.partition, record.offset))
     ]

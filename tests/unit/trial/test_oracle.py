@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from upheld.generators.ledger import Send
 from upheld.history import History
 from upheld.history.events import Answered, Application, Contract, ModelFile, Record
 from upheld.protocol.manifest import Manifest
@@ -126,3 +127,15 @@ def test_nothing_is_asked(rig: SimpleNamespace, records: int, contract: Contract
 
     assert oracle.runs == []
     assert list(answers(oracle)) == []
+
+
+def test_a_shift_leaves_nothing_to_read_in_any_isolation(rig: SimpleNamespace) -> None:
+    """An aborted record would be read by an application that reads uncommitted data."""
+    written: list[Send] = []
+    truncated: dict[str, int] = {}
+    rig.feed = SimpleNamespace(write=lambda _topics, _role, sends: written.extend(sends))
+    rig.reading = SimpleNamespace(truncate=truncated.update)
+    oracle, _ = attempt(rig, 1)
+    oracle._shift({"orders": "copy-orders"}, "orders", 2)
+    assert [(send.partition, send.transaction) for send in written] == [(0, None), (1, None)]
+    assert truncated == {"copy-orders-0": 1, "copy-orders-1": 1}
