@@ -274,10 +274,9 @@ class Manifest(BaseModel):
             return None
         return model_of(self.file, self.application.oracle)
 
-    @property
-    def is_built(self) -> bool:
-        """Whether `prepare` may make the program that `command` starts."""
-        return bool(self.prepare) and "/" in self.command[0]
+    def may_build(self, program: str) -> bool:
+        """Return whether `prepare` may make a program that a command names by a path."""
+        return bool(self.prepare) and "/" in program
 
 
 # The tables of a manifest that only designs of this project have.
@@ -318,14 +317,14 @@ def load(spec: str, assumed: Mapping[str, object] | None = None) -> Manifest:
     except ValidationError as error:
         raise UsageProblem(f"{file}: {sentence(_first(error))}") from None
     waivers.demand_comparable(manifest.known_failures, manifest.version, called=str(file))
-    for field, command in _commands(manifest):
+    for field, command in commands_of(manifest):
         _demand_size(manifest, field, command)
-        if field == "prepare" or not manifest.is_built:
+        if field == "prepare" or not manifest.may_build(command[0]):
             demand_program(manifest, field, command)
     return manifest
 
 
-def _commands(manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
+def commands_of(manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
     """Go through the commands of a design, each with its field."""
     yield "command", manifest.command
     if manifest.prepare:

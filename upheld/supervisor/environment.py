@@ -8,7 +8,7 @@ from typing import Final, Protocol
 
 from upheld.errors import UsageProblem
 from upheld.masking import KNOWN
-from upheld.protocol.manifest import Manifest, demand_program
+from upheld.protocol.manifest import Manifest, commands_of, demand_program
 from upheld.supervisor.guarded import Child, Guarded, Spawn
 from upheld.supervisor.log import Log
 from upheld.supervisor.session import Session
@@ -68,7 +68,8 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
     log.close()
     if end:
         raise UsageProblem(f"{manifest.file}: `prepare` {end}; {log.path} says why.")
-    demand_program(manifest, "command", manifest.command)
+    for field, command in commands_of(manifest):
+        demand_program(manifest, field, command)
 
 
 def _end_of(process: Guarded) -> str:

@@ -72,7 +72,7 @@ def test_prepare_may_build_the_program(folder: Path) -> None:
     """The program is asked for when `prepare` has ended."""
     built = GOOD.replace(command_of(GOOD), 'command = ["{dir}/relay"]')
     (folder / "design.toml").write_text(built + 'prepare = ["{python}", "-c", ""]\n')
-    assert load(str(folder)).is_built
+    assert load(str(folder)).command == (f"{folder}/relay",)
 
     (folder / "design.toml").write_text(built)
     assert "which cannot be run here." in refusal(folder)

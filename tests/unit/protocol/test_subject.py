@@ -147,3 +147,14 @@ def test_the_examples_can_be_judged() -> None:
     assert naive.application
     assert safe.application.group == naive.application.group
     assert set(naive.cannot) - set(safe.cannot) == {Limit.TRANSACTION_TIMEOUT}
+
+
+def test_prepare_may_build_the_program_of_a_process(folder: Path) -> None:
+    """A program that is named by a path is asked for when `prepare` has ended."""
+    command = 'command = ["{python}", "app.py"]'
+    built = GOOD.replace(command, 'command = ["{dir}/service"]')
+    (folder / "design.toml").write_text('prepare = ["{python}", "-c", ""]\n' + built)
+    assert load(str(folder)).prepare
+
+    said = refusal(folder, command, 'command = ["{dir}/service"]')
+    assert said == f"`process.app.command` starts with {folder}/service, which cannot be run here."
