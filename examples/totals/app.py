@@ -11,7 +11,7 @@ import os
 import signal
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
 
 BATCH = 500  # orders in a transaction at most
 WAIT_MS = 100
@@ -84,7 +84,9 @@ async def serve(stopping: asyncio.Event) -> None:
                 continue
             async with producer.transaction():
                 sent = [
-                    await producer.send(TOTALS, totals.add(each.key, json.loads(each.value)), each.key)
+                    await producer.send(
+                        TOTALS, totals.add(each.key, json.loads(each.value)), each.key
+                    )
                     for orders in batch.values()
                     for each in orders
                 ]

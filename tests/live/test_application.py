@@ -17,13 +17,14 @@ from upheld.verdicts import Verdict
 UPHELD = str(Path(sys.executable).with_name("upheld"))
 EXAMPLES = Path(__file__).parents[2] / "examples" / "orders"
 SAFE = "G22.dies-with-a-transaction-open[relay-exactly_once]"
+DIES = "G22.dies-after-a-commit[relay-exactly_once]"
+TOTALS = Path(__file__).parents[1] / "support" / "applications" / "totals"
 NAIVE = "G47.commits-what-came-out[relay-at_least_once]"
 
 
-def judged(broker: Broker, out: Path, design: Path, row: str) -> RowResult:
-    """Judge a row, and return its result."""
+def judged(broker: Broker, out: Path, design: Path, row: str, *, name: str = "orders") -> RowResult:
+    """Judge a row of a design of that name, and return its result."""
     file = out.with_suffix(".rows")
-    name = {EXAMPLES: "orders", EXAMPLES / "naive": "orders-naive"}.get(design, "orders")
     file.write_text(f"{name} {row}\n")
     arguments = ["run", "--design", str(design), "--rows", str(file), "--out", str(out)]
     arguments += ["--bootstrap", broker.bootstrap, "--quiet"]
@@ -47,7 +48,7 @@ def test_a_safe_service_is_upheld(broker: Broker, tmp_path: Path) -> None:
 
 def test_a_naive_service_loses_what_it_has_committed(broker: Broker, tmp_path: Path) -> None:
     """Its offsets are committed on a timer, ahead of its results."""
-    found = judged(broker, tmp_path / "out", EXAMPLES / "naive", NAIVE)
+    found = judged(broker, tmp_path / "out", EXAMPLES / "naive", NAIVE, name="orders-naive")
 
     assert found.verdict is Verdict.VIOLATED, found.reason
     assert set(found.totals) == {"behind-commit"}
@@ -76,3 +77,30 @@ def test_a_service_that_cannot_be_judged_says_why(
 
     assert found.verdict is Verdict.HARNESS_ERROR
     assert said in found.reason
+
+
+@pytest.mark.parametrize(
+    ("restored", "verdict", "anomalies"),
+    [("restored()", Verdict.UPHELD, set()), ("{}", Verdict.VIOLATED, {"lost"})],
+)
+def test_a_total_for_each_batch_is_compared_by_its_last_values(
+    broker: Broker, tmp_path: Path, restored: str, verdict: Verdict, anomalies: set[str]
+) -> None:
+    """Which totals it says is an accident; the last one of each account is none."""
+    design = tmp_path / "design"
+    shutil.copytree(TOTALS, design)
+    shutil.copy(EXAMPLES / "orders.jsonl", design)
+    for file, old, new in (
+        ("app.py", "totals = restored()", f"totals: dict[bytes, int] = {restored}"),
+        ("design.toml", "../../../../examples/orders/", ""),
+    ):
+        text = (design / file).read_text()
+        assert old in text
+        (design / file).write_text(text.replace(old, new))
+
+    found = judged(broker, tmp_path / "out", design, DIES, name="totals")
+
+    assert found.verdict is verdict, found.reason
+    assert set(found.totals) == anomalies
+    assert found.rests_on == ["last value per key", "prefix"]
+    assert judge(tmp_path / "out" / found.history).verdict == verdict

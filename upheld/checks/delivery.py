@@ -13,10 +13,11 @@ from upheld.checks.merged import cut_off, progressed, went_back
 from upheld.checks.needs import Need
 from upheld.checks.prefix import Prefix, is_running, prefix_of, reached
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
-from upheld.checks.view import Output, View, show, text, view_of
+from upheld.checks.view import Output, View, show, text, untraced, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Instance, Record
 from upheld.programs import GONE, NOTHING, State
+from upheld.programs.itself import UNTRACED, Itself, below
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 
@@ -38,6 +39,8 @@ def relation(history: History, application: str) -> list[Anomaly]:
     Outputs may skip states if the program says so, unless the design declares that it emits every
     state. If the contract does not say that each update emits once, an output may come again right
     after itself in either mode. A tombstone may not. Each stage is judged by itself.
+
+    If only the last value of a key is known, nothing else is compared.
     """
     view = view_of(history, application)
     if view.merged:
@@ -84,6 +87,8 @@ class _Shown:
         """Compare each output with the one before it."""
         if not self.outputs:
             return []
+        if self.view.program.is_last_alone:
+            return list(self._partitions())
         return [*self._partitions(), *self._beginning(), *self._steps()]
 
     def _silence(self) -> Iterator[Anomaly]:
@@ -164,7 +169,8 @@ class _Shown:
     def _ending(self, *, is_sound: bool) -> Iterator[Anomaly]:
         last = self.outputs[-1]
         if not self.view.shows(last, self.states[-1]):
-            shown = self.states[last.index].value
+            is_alone = self.view.program.is_last_alone
+            shown = self.view.content(last.record) if is_alone else self.states[last.index].value
             said = f"{text(self.key)} ends at {show(shown)}, not at its last state"
             is_overwritten = (
                 self.view.program.beside
@@ -245,11 +251,15 @@ def fold(history: History, application: str) -> list[Anomaly]:
     each input partition. The shortest prefix is compared that has all the input of what was ever
     visible. If outputs may lead, there always is such a prefix. With a hop in between, keys of one
     partition come by several ways, so that each key has a prefix of its own.
+
+    If an application without a model does not show which input an output is of, the last value of
+    each key is compared with that of a run on the committed input alone.
     """
     view = view_of(history, application)
-    view.demand_sources()
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
+    if oracle := untraced(view):
+        return _by_last_value(view, oracle, committed, may_lead=may_lead)
     found = list(view.foreign)
     if committed.offsets is None and may_lead:
         return found
@@ -262,6 +272,36 @@ def fold(history: History, application: str) -> list[Anomaly]:
         if is_by_key:
             prefix = Prefix(reached(view, key), is_committed=False)
         found += _Cut(view, key, states, outputs, prefix).anomalies(may_lead=may_lead)
+    return found
+
+
+def _by_last_value(
+    view: View, oracle: Itself, committed: Committed, *, may_lead: bool
+) -> list[Anomaly]:
+    """Compare the last visible value of each key with that of a run on the committed input.
+
+    Raises:
+        NotOffered: There was no such run, or outputs may lead, which have no order without it.
+    """
+    if may_lead or committed.offsets is None:
+        raise NotOffered(UNTRACED)
+    due = oracle.last_values(below(committed.offsets, view.inputs))
+    shown = {key: [output.record for output in outputs] for key, outputs in view.outputs.items()}
+    found = list(view.foreign)
+    for key in sorted(due.keys() | shown.keys()):
+        values = [view.content(record) for record in shown.get(key, [])]
+        if (values[-1:] or [GONE]) == [due.get(key, GONE)]:
+            continue
+        is_past = key not in due or due[key] in values
+        name = "ahead-of-commit" if is_past else "behind-commit"
+        last = shown[key][-1] if key in shown else None
+        got = f"{show(values[-1])} at {last.at}" if last else None
+        said = (
+            f"{text(key)}: the committed input gives {show(due.get(key, GONE))}, and the visible "
+            f"output is {show(values[-1]) if values else 'none'}"
+        )
+        expected = show(due[key]) if key in due else None
+        found.append(Anomaly(name=name, text=said, key=text(key), expected=expected, got=got))
     return found
 
 

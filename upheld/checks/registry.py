@@ -4,11 +4,13 @@ Each declares the anomalies that it can find, and what it must have seen.
 """
 
 from collections.abc import Callable, Set
-from typing import Final, TypeVar
+from functools import wraps
+from typing import Any, Final, TypeVar
 
 from upheld.checks.needs import Need, Struck, lacking
+from upheld.checks.view import view_of
 from upheld.history import History
-from upheld.verdicts import Anomaly, Inconclusive
+from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)
 C = TypeVar("C", bound=Check)
@@ -30,6 +32,9 @@ RELATION: Final = (
 # The needs of a check that compares outputs with the model of the input.
 OUTPUTS: Final = frozenset({Need.INPUT, Need.START, Need.MARK})
 
+# The checks that need no more of a key's outputs than the last one.
+BY_LAST_VALUE: Final = frozenset({"relation", "fold"})
+
 CHECKS: Final[dict[str, Check]] = {}
 ANOMALIES: Final[dict[str, tuple[str, ...]]] = {}  # of each check, for `explain` and the lint
 NEEDS: Final[dict[str, frozenset[Need]]] = {}  # of each check
@@ -42,12 +47,26 @@ def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callabl
         name: The claim's check in a history. It never changes.
         anomalies: The names of all anomalies that the check can return.
         needs: What the check must have seen. Without it the claim is inconclusive.
+
+    A check that compares outputs with the input one by one is not offered where only the last
+    value of a key is known.
     """
 
     def register(function: C) -> C:
         if name in CHECKS:
             raise ValueError(f"two checks are called {name!r}")
-        CHECKS[name] = function
+        compares_each = Need.INPUT in needs and name not in BY_LAST_VALUE
+
+        @wraps(function)
+        def judged(history: History, application: str, **claimed: Any) -> list[Anomaly]:
+            if compares_each and view_of(history, application).program.is_last_alone:
+                raise NotOffered(
+                    "without a fault its keys have different numbers of outputs, so that only the "
+                    "last value of each is compared"
+                )
+            return function(history, application, **claimed)
+
+        CHECKS[name] = judged
         ANOMALIES[name] = anomalies
         NEEDS[name] = frozenset(needs)
         return function

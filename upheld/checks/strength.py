@@ -3,20 +3,21 @@
 The oracle says what is right. It is the model of a shipped program, a model that a user wrote, or
 the application itself in a run without a fault. A row asks up to three questions. The *relation* is
 which outputs there are, and how often. The *order* is that of the outputs of a key. The *prefix* is
-that outputs and committed offsets go together. An oracle may have no answer to one of them.
+that outputs and committed offsets go together. An oracle may have no answer to one of them. The
+*last value per key* is what is left of the relation where only the ends of keys are known.
 """
 
 from collections.abc import Iterable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from upheld.checks.needs import Need
-from upheld.checks.registry import ANOMALIES, NEEDS
+from upheld.checks.registry import ANOMALIES, BY_LAST_VALUE, NEEDS
 from upheld.history import History
-from upheld.history.events import Application, Claim
-from upheld.programs.itself import Itself
+from upheld.history.events import Application, Claim, Committed, Record
+from upheld.programs.itself import Itself, below
 
-Part = Literal["relation", "order", "prefix"]
-PARTS: Final[tuple[Part, ...]] = ("relation", "order", "prefix")
+Part = Literal["relation", "last value per key", "order", "prefix"]
+PARTS: Final[tuple[Part, ...]] = ("relation", "last value per key", "order", "prefix")
 ORACLES: Final = ("program", "model", "itself")
 # The checks that compare outputs with the states below the committed offsets.
 _PREFIX: Final = frozenset({"fold", "below-the-commit", "whole-or-refused", "stored-first"})
@@ -57,6 +58,9 @@ def strength_of(history: History) -> Strength:
         return Strength()
     wanted = {part for claim in claims for part in asked(claim.check)}
     unknown = {part for each in judged for part in _unknown(history, each)}
+    by_last_value = {each.name for each in judged if _is_by_last_value(history, each)}
+    if any(claim.check in BY_LAST_VALUE and claim.application in by_last_value for claim in claims):
+        wanted.add("last value per key")
     oracle = max((_oracle(each) for each in judged), key=ORACLES.index)
     return Strength(oracle, _sorted(wanted - unknown), _sorted(wanted & unknown))
 
@@ -71,6 +75,14 @@ def _oracle(application: Application) -> str:
     return "model" if application.contract.model else "itself"
 
 
+def _is_by_last_value(history: History, application: Application) -> bool:
+    """Return whether an application's outputs are compared by the last value of each key."""
+    contract = application.contract
+    if contract is None or contract.model:
+        return False
+    return Itself(history, application.name, contract).is_last_alone
+
+
 def _unknown(history: History, application: Application) -> Iterator[Part]:
     """Go through what the oracle of an application cannot say."""
     begun = history.begun
@@ -81,7 +93,18 @@ def _unknown(history: History, application: Application) -> Iterator[Part]:
         return
     oracle = Itself(history, application.name, application.contract)
     answers = list(oracle.answers())
-    if not answers or not all(answer.is_ordered for answer in answers):
-        yield from PARTS
-    elif not oracle.is_traced:
+    is_in_order = answers and all(answer.is_ordered for answer in answers)
+    if oracle.is_last_alone or not is_in_order:
+        yield from ("relation", "order")
+    if not answers or not (oracle.is_traced or _is_cut_asked(history, application, oracle)):
         yield "prefix"
+
+
+def _is_cut_asked(history: History, application: Application, oracle: Itself) -> bool:
+    """Return whether the application was run on the committed input, if there is any."""
+    committed = [e for e in history.of(Committed) if e.application == application.name and e.down]
+    if not committed or committed[-1].offsets is None:
+        return False
+    inputs = [r for r in history.of(Record) if r.topic in application.topics.values()]
+    cut = below(committed[-1].offsets, inputs)
+    return not cut or oracle.answer_to(cut) is not None

@@ -29,9 +29,9 @@ from upheld.programs import (
     States,
     Unreadable,
     Value,
-    itself,
     modelled,
 )
+from upheld.programs.itself import UNTRACED, Itself
 from upheld.verdicts import Anomaly, NotOffered
 
 Derived = TypeVar("Derived")
@@ -93,14 +93,8 @@ class View:
         Raises:
             NotOffered: The application is its own oracle, and its outputs do not show it.
         """
-        contract = self.application.contract
-        if contract is None or contract.model:
-            return
-        if not itself.Itself(self.history, self.application.name, contract).is_traced:
-            raise NotOffered(
-                "its keys have more or fewer outputs than inputs, so that nobody can say which "
-                "outputs a committed offset covers"
-            )
+        if untraced(self):
+            raise NotOffered(UNTRACED)
 
     @cached_property
     def exactly_once(self) -> bool:
@@ -298,6 +292,8 @@ class View:
                 shown.append(self._merge(record, key, value, interruptions))
             elif indexes := self._indexes(key, value, states):
                 shown.append(Output(record, self._index(states, indexes, shown), interruptions))
+            elif states and self.program.is_last_alone:
+                shown.append(Output(record, 0, interruptions))
             else:
                 misfit = self._misfit(record, key, value)
                 shown.append(Output(record, NOWHERE, interruptions, misfit))
@@ -459,6 +455,15 @@ def view_of(history: History, application: str) -> View:
     view = View(history, application)
     history.derived[application] = _Known(count, view)
     return view
+
+
+def untraced(view: View) -> Itself | None:
+    """Return the oracle that does not know which input an output comes of; None if it does."""
+    contract = view.application.contract
+    if contract is None or contract.model:
+        return None
+    oracle = Itself(view.history, view.application.name, contract)
+    return None if oracle.is_traced else oracle
 
 
 def resets_of(history: History, application: str) -> dict[str, Gap]:

@@ -632,8 +632,14 @@ class Answered(Event):
     unstable: tuple[str, ...] = Field(
         default=(), description="fields that differ between two runs on one input"
     )
+    types: tuple[tuple[str, ...], ...] = Field(
+        default=(), description="the JSON types of each of these fields in both runs"
+    )
     is_ordered: bool = Field(
         default=True, description="whether two runs give as many outputs of each key"
+    )
+    is_by_last_value: bool = Field(
+        default=False, description="whether only the last value of each key is compared"
     )
 
 

@@ -190,6 +190,8 @@ class Program:
             output.
         upstream: An earlier stage of the same application, with its own outputs and stored states.
         narrows: The number of input partitions for each output partition.
+        is_last_alone: Whether of a key's outputs only the last one is known. Its states are then
+            one that stands for all others, and the last one.
     """
 
     name: str
@@ -212,6 +214,7 @@ class Program:
     stored_value: Callable[[str, str], Value] | None = None
     upstream: "Program | None" = None
     narrows: int = 1
+    is_last_alone: bool = False
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -2,22 +2,28 @@
 
 Right is whatever it gives in a run without a fault. The application is run once more on the same
 input, on topics of its own, and nothing strikes it. Its outputs are the states of each key, in
-their order. Two such runs show what differs without any fault. Such fields are not compared, and
-where the number of outputs differs nothing is.
+their order. Two such runs show what differs without any fault. Of such fields only the type is
+compared.
+
+Where the numbers of outputs differ, and for a fold that shows only some of its states, the last
+value of each key is compared alone. The values before it are any that it likes.
 
 This finds what a fault changes: loss, duplicates, wrong order, state that was not restored. It
 cannot see wrong logic, nor a fault that the runs without a fault have too.
 
 The prefix rule needs to know which input a state comes from. If each key has as many outputs as
-inputs, the n-th output is taken for that of the n-th input.
+inputs, the n-th output is taken for that of the n-th input. Otherwise the application is run once
+more, on the committed input alone.
 """
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from functools import partial
 from hashlib import sha256
+from itertools import repeat
+from types import NoneType, UnionType
 from typing import Any, Final, NamedTuple
 
 from google.protobuf.json_format import MessageToDict
@@ -41,10 +47,25 @@ from upheld.protocol.json_path import MISSING, JsonPath
 from upheld.reading import loaded
 from upheld.verdicts import NotOffered
 
+UNTRACED: Final = (
+    "its keys have more or fewer outputs than inputs, so that nobody can say which outputs a "
+    "committed offset covers"
+)
 _MASKED: Final = "…"
+_ANOTHER: Final = ("a value", "before the last one")  # no output has it: a value has one part
+_TYPES: Final[dict[type | UnionType, str]] = {  # a bool is an int, too, and comes first
+    bool: "boolean",
+    int | float: "number",
+    str: "string",
+    NoneType: "null",
+    list: "array",
+    dict: "object",
+}
 _PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
 Outputs = dict[bytes, list[bytes | None]]  # key -> its values, in order
 Sources = dict[bytes, list[Record]]  # key -> the input of each of its outputs, in order
+# Path of an unstable field -> the JSON types that it may have; None if nobody noted them.
+Types = Mapping[str, frozenset[str] | None]
 
 
 class Difference(NamedTuple):
@@ -52,6 +73,8 @@ class Difference(NamedTuple):
 
     unstable: tuple[str, ...]  # the fields, as paths
     is_ordered: bool  # whether each key has as many outputs in both
+    is_by_last_value: bool = False  # whether the last values of all keys can be compared instead
+    types: tuple[tuple[str, ...], ...] = ()  # of each unstable field, in both runs
 
 
 def digest_of(inputs: Iterable[Record]) -> str:
@@ -74,21 +97,64 @@ def difference(contract: Contract, first: Outputs, second: Outputs) -> Differenc
     """Compare two runs on one input.
 
     They show which fields are unstable, and whether the outputs of a key can be compared in order.
+    If not, they show whether the last value of each key can be compared alone.
     """
+    unstable = _unstable(contract, first, second)
+    is_ordered = unstable is not None
+    if unstable is None:
+        unstable = _unstable(contract, _last_alone(first), _last_alone(second))
+    is_by_last_value = not is_ordered and unstable is not None
+    values = [_read(contract, v) for run in (first, second) for each in run.values() for v in each]
+    types = tuple(_types_of(name, values) for name in unstable or ())
+    return Difference(unstable or (), is_ordered, is_by_last_value, types)
+
+
+def _types_of(name: str, values: Iterable[object]) -> tuple[str, ...]:
+    """Return the JSON types that a field has in some values; empty if it is not always there."""
+    path = JsonPath.read(name)
+    return tuple(sorted({_type_of(path.found(value)) for value in values if value is not None}))
+
+
+def _last_alone(outputs: Outputs) -> Outputs:
+    """Return the last value of each key."""
+    return {key: values[-1:] for key, values in outputs.items()}
+
+
+def _unstable(contract: Contract, first: Outputs, second: Outputs) -> tuple[str, ...] | None:
+    """Return the fields that differ; None if the outputs have nothing in common to compare."""
     counts = [{key: len(values) for key, values in each.items()} for each in (first, second)]
     if counts[0] != counts[1]:
-        return Difference((), is_ordered=False)
+        return None
     if contract.format == "bytes":
-        return Difference((), is_ordered=first == second)
+        return () if first == second else None
     unstable = set[str]()
     for key, values in first.items():
         for one, other in zip(values, second[key], strict=True):
             if one != other:
                 read = partial(_read, contract)
                 unstable |= set(_differing(read(one), read(other), "$"))
-    if "$" in unstable:
-        return Difference((), is_ordered=False)
-    return Difference(tuple(sorted(unstable)), is_ordered=True)
+    return None if "$" in unstable else tuple(sorted(unstable))
+
+
+def below(offsets: Mapping[str, int], inputs: Iterable[Record]) -> list[Record]:
+    """Return the visible records below the offsets of their partitions."""
+    return [
+        r for r in inputs if r.visible and r.offset < offsets.get(f"{r.topic}-{r.partition}", 0)
+    ]
+
+
+def is_traced(inputs: Iterable[Record], outputs: Iterable[Record]) -> bool:
+    """Return whether each key has as many outputs as visible inputs."""
+    visible = [record for record in inputs if record.visible]
+    return _sources(visible, list(outputs)) is not None
+
+
+def is_in_one_partition(outputs: Iterable[Record]) -> bool:
+    """Return whether all outputs of each key lie in one partition, so that one is the last."""
+    partitions = defaultdict[bytes, set[int]](set)
+    for record in outputs:
+        partitions[record.key or b""].add(record.partition)
+    return all(len(found) == 1 for found in partitions.values())
 
 
 def _differing(one: object, other: object, path: str) -> Iterator[str]:
@@ -143,10 +209,11 @@ def program(contract: Contract, oracle: "Itself | None" = None) -> Program:
         name=contract.name,
         reads=contract.reads,
         writes=contract.writes,
-        conflates=False,
+        conflates=bool(oracle and oracle.is_last_alone),
+        is_last_alone=bool(oracle and oracle.is_last_alone),
         parameters={"commit_interval_ms": 100},
         model=oracle.model if oracle else _no_model,
-        value_of=oracle.value_of if oracle else partial(value_of, contract, ()),
+        value_of=oracle.value_of if oracle else partial(value_of, contract, {}),
         lineage_of=no_lineage,
         diagnosis=oracle.diagnosis if oracle else _no_diagnosis,
     )
@@ -160,8 +227,10 @@ def _no_diagnosis(_: list[Record]) -> Diagnose:
     return lambda _key, _value, _states: Diagnosis("phantom", "there is no answer to compare with")
 
 
-def value_of(contract: Contract, unstable: Sequence[str], record: Record) -> Value:
+def value_of(contract: Contract, unstable: Types, record: Record) -> Value:
     """Return the value of an output without the fields that are not compared.
+
+    An unstable field stays if it has another type than without a fault.
 
     Raises:
         Unreadable: It is no JSON, and JSON was declared.
@@ -176,10 +245,20 @@ def value_of(contract: Contract, unstable: Sequence[str], record: Record) -> Val
         raise Unreadable(
             f"{record.at} is no JSON, and the output is declared as {contract.format}"
         ) from None
-    for path in map(JsonPath.read, (*contract.ignore, *unstable)):
+    for path in map(JsonPath.read, contract.ignore):
         if path.found(value) is not MISSING:
             value = path.replaced(value, _MASKED)
+    for name, types in unstable.items():
+        path = JsonPath.read(name)
+        found = path.found(value)
+        if found is not MISSING and (types is None or _type_of(found) in types):
+            value = path.replaced(value, _MASKED)
     return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
+
+
+def _type_of(value: object) -> str:
+    """Return the JSON type of a value; empty if there is none."""
+    return next((name for kind, name in _TYPES.items() if isinstance(value, kind)), "")
 
 
 class Itself:
@@ -189,11 +268,16 @@ class Itself:
         self.history = history
         self.application = application
         self.contract = contract
-        self._masks = (0, list[str]())  # of so many answers
+        self._types = (0, dict[str, frozenset[str] | None]())  # of so many answers
 
     def answers(self) -> Iterator[Answered]:
         """Go through the runs without a fault, in order."""
         return (a for a in self.history.of(Answered) if a.application == self.application)
+
+    def answer_to(self, inputs: Iterable[Record]) -> Answered | None:
+        """Return the run on just these inputs, if there was one."""
+        digest = digest_of(inputs)
+        return next((each for each in self.answers() if each.inputs == digest), None)
 
     def model(self, inputs: Iterable[Record]) -> States:
         """Return the states of each key: the outputs of the run on just these inputs.
@@ -202,21 +286,22 @@ class Itself:
 
         Raises:
             NotOffered: There was no such run, or two of them have nothing in common; or it folds,
-                and shows only some of its states.
+                and shows only some of its states, and its last values are not compared.
         """
         records = list(inputs)
         if not any(record.visible for record in records):
             return {}
-        digest = digest_of(records)
-        answer = next((each for each in self.answers() if each.inputs == digest), None)
+        answer = self.answer_to(records)
         if answer is None:
             return _no_model(records)
+        outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
+        if self.is_last_alone:
+            return self._last(outputs, records)
         if not answer.is_ordered:
             raise NotOffered(
                 "two runs without a fault gave different numbers of outputs, or outputs with "
                 "nothing in common"
             )
-        outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
         sources = _sources(records, outputs)
         if self.contract.shape == "fold" and sources is None:
             raise NotOffered(
@@ -224,6 +309,20 @@ class Itself:
                 "skip other states than without one"
             )
         return self._states(outputs, sources, records[-1])
+
+    def _last(self, outputs: list[Record], inputs: list[Record]) -> States:
+        """Return one state for all values of a key but the last one, and that one.
+
+        Each is of the last input with that key, or of the last one if no input has it.
+        """
+        sources = {record.key or b"": record for record in inputs}
+        states: States = {}
+        for record in sorted(outputs, key=lambda each: (each.partition, each.offset)):
+            key = record.key or b""
+            source = sources.get(key, inputs[-1])
+            before = State(key, _ANOTHER, source, (), "")
+            states[key] = [before, State(key, self.value_of(record), source, (), "")]
+        return states
 
     def _states(self, outputs: list[Record], sources: Sources | None, last: Record) -> States:
         """Return the states that outputs show; without sources each is of the last record."""
@@ -236,12 +335,34 @@ class Itself:
             states[key].append(State(key, self.value_of(record), source, (), ""))
         return dict(states)
 
+    def last_values(self, inputs: list[Record]) -> dict[bytes, Value]:
+        """Return the last value of each key that comes of just these inputs.
+
+        Raises:
+            NotOffered: The application was not run on them.
+        """
+        if not inputs:
+            return {}
+        answer = self.answer_to(inputs)
+        if answer is None:
+            raise NotOffered(UNTRACED)
+        outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
+        outputs.sort(key=lambda each: (each.partition, each.offset))
+        return {record.key or b"": self.value_of(record) for record in outputs}
+
+    @property
+    def is_last_alone(self) -> bool:
+        """Whether the last value of each key is all that is compared."""
+        return any(answer.is_by_last_value for answer in self.answers())
+
     @property
     def is_traced(self) -> bool:
         """Whether each key has as many outputs as inputs.
 
         Then each output is taken to come of its input.
         """
+        if self.is_last_alone:
+            return False
         last = list(self.answers())[-1]
         reads = self.history.application(self.application).topics[self.contract.reads]
         records = list(self.history.of(Record))
@@ -252,10 +373,17 @@ class Itself:
     def value_of(self, record: Record) -> Value:
         """Return the value of an output without the fields that are not compared."""
         known = self.history.count(Answered)
-        if self._masks[0] != known:
-            found = {path for answer in self.answers() for path in answer.unstable}
-            self._masks = (known, sorted(found))
-        return value_of(self.contract, self._masks[1], record)
+        if self._types[0] != known:
+            self._types = (known, self._unstable())
+        return value_of(self.contract, self._types[1], record)
+
+    def _unstable(self) -> dict[str, frozenset[str] | None]:
+        """Return the unstable fields, each with the types that it has without a fault."""
+        found: dict[str, frozenset[str] | None] = {}
+        for answer in self.answers():
+            types = map(frozenset, answer.types) if answer.types else repeat(None)
+            found |= zip(answer.unstable, types, strict=False)
+        return found
 
     def diagnosis(self, inputs: list[Record]) -> Diagnose:
         """Return a function that names the anomaly of an output that no right run gives."""

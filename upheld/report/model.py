@@ -95,7 +95,7 @@ class RowResult(BaseModel):
     )
     oracle: str = Field(default="", description="who says what is right: program, model or itself")
     rests_on: list[str] = Field(
-        default=[], description="what of it was asked: relation, order, prefix"
+        default=[], description="what of it was asked: relation, last value per key, order, prefix"
     )
     lacks: list[str] = Field(default=[], description="what was asked that the oracle does not know")
     shrunk: list[str] = Field(

@@ -12,7 +12,16 @@ from typing import Final
 from upheld.generators.ledger import Send
 from upheld.history import events
 from upheld.kafka.reader import recorded
-from upheld.programs.itself import by_key, difference, digest_of
+from upheld.programs.itself import (
+    Difference,
+    Itself,
+    below,
+    by_key,
+    difference,
+    digest_of,
+    is_in_one_partition,
+    is_traced,
+)
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Ready, Start, Stopped
 from upheld.supervisor.folders import Folder
@@ -38,9 +47,27 @@ class Oracle:
         Nothing is asked if the application is judged by a program.
         """
         contract = application.event.contract
-        if contract is None or contract.model:
+        if contract and not contract.model:
+            self._ask(application, contract, self._visible(application))
+
+    def ask_below_the_commit(self, application: Application) -> None:
+        """Record what comes of the input below the offsets that were committed last.
+
+        Nothing is asked if the outputs show themselves which input each is of.
+        """
+        contract = application.event.contract
+        history = self.recorder.history
+        if contract is None or contract.model or application.mode != "exactly_once":
             return
-        inputs = self._visible(application)
+        looks = [e for e in history.of(events.Committed) if e.application == application.name]
+        oracle = Itself(history, application.name, contract)
+        if not looks or not looks[-1].offsets or not any(oracle.answers()) or oracle.is_traced:
+            return
+        self._ask(application, contract, below(looks[-1].offsets, self._visible(application)))
+
+    def _ask(
+        self, application: Application, contract: events.Contract, inputs: list[events.Record]
+    ) -> None:
         if not inputs:
             return
         partitions = application.inputs[application.reads]
@@ -66,6 +93,8 @@ class Oracle:
                 topics=self._topics(application, given.topic),
                 unstable=given.unstable,
                 is_ordered=given.is_ordered,
+                is_by_last_value=given.is_by_last_value,
+                types=given.types,
             )
         )
 
@@ -87,10 +116,22 @@ class Oracle:
             (g for q, g in self.rig.answers.items() if self._is_alike(q, application)), None
         )
         if known:
-            return first._replace(unstable=known.unstable, is_ordered=known.is_ordered)
-        second = self._run(application, inputs, "twice", shifted=True)
-        found = difference(contract, by_key(first.outputs), by_key(second.outputs))
-        return first._replace(unstable=found.unstable, is_ordered=found.is_ordered)
+            found = Difference(
+                known.unstable, known.is_ordered, known.is_by_last_value, known.types
+            )
+        else:
+            second = self._run(application, inputs, "twice", shifted=True)
+            found = difference(contract, by_key(first.outputs), by_key(second.outputs))
+        skips_states = contract.shape == "fold" and not is_traced(inputs, first.outputs)
+        has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
+            first.outputs
+        )
+        return first._replace(
+            unstable=found.unstable,
+            is_ordered=found.is_ordered,
+            is_by_last_value=has_last_values and (found.is_by_last_value or skips_states),
+            types=found.types,
+        )
 
     def _is_alike(self, question: Question, application: Application) -> bool:
         asked = (question.design, question.contract, question.mode)

@@ -51,6 +51,8 @@ class Given(NamedTuple):
     outputs: tuple[Record, ...]
     unstable: tuple[str, ...]
     is_ordered: bool
+    is_by_last_value: bool = False
+    types: tuple[tuple[str, ...], ...] = ()
 
 
 @dataclass

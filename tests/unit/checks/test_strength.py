@@ -13,6 +13,7 @@ from upheld.history.events import (
     Application,
     Begun,
     Claim,
+    Committed,
     Contract,
     ModelFile,
     Record,
@@ -27,6 +28,7 @@ def story(
     contract: Contract | None = CONTRACT,
     answers: str = "ab",
     mode: Any = "exactly_once",
+    committed: dict[str, int] | None = None,
     **begun: Any,
 ) -> History:
     """Return a history with claims; each letter is an answer of a key."""
@@ -65,9 +67,11 @@ def story(
                 inputs="0",
                 outputs="asked",
                 topics=("asked",),
-                is_ordered=answers != "?",
+                is_ordered=answers[0] not in "?~",
+                is_by_last_value=answers[0] == "~",
             )
         )
+    history.add(Committed(at_ms=0, application="app", offsets=committed, stable_ms=0, down=True))
     for check in checks:
         history.add(Claim(check=check, application="app", sentence=check, arguments={}))
     return history
@@ -116,6 +120,17 @@ ALL = ("relation", "order", "prefix")
         ),
         (("once",), {"answers": "abb"}, Strength("itself", ("relation",))),
         (("relation", "fold"), {"answers": "?"}, Strength("itself", (), ALL)),
+        (
+            ("relation", "fold"),
+            {"answers": "~"},
+            Strength("itself", ("last value per key",), ALL),
+        ),
+        (
+            ("relation", "fold"),
+            {"answers": "~", "committed": {"in-0": 0}},
+            Strength("itself", ("last value per key", "prefix"), ("relation", "order")),
+        ),
+        (("once",), {"answers": "~"}, Strength("itself", (), ("relation",))),
         (("relation",), {"answers": ""}, Strength("itself", (), ("relation", "order"))),
         (
             ("fold",),

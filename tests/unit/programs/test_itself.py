@@ -16,6 +16,8 @@ from upheld.programs.itself import Difference, by_key, difference, digest_of, va
 from upheld.verdicts import NotOffered
 
 CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json", ignore=("$.at",))
+LAST = {"is_ordered": False, "is_by_last_value": True}
+PLAIN = CONTRACT.model_copy(update={"ignore": ()})
 BEGUN = begun(design="orders", local_state=False, seed=0)
 
 
@@ -128,12 +130,61 @@ def test_the_prefix_rule_counts_inputs(committed: int, anomalies: list[str]) -> 
 
 def test_without_as_many_outputs_as_inputs_there_is_no_prefix_rule() -> None:
     """Nobody can say what a committed offset covers; the relation is still judged."""
-    cut = Committed(at_ms=1, application="app", offsets={"in-0": 3}, stable_ms=0, down=True)
+    # No run was on these two alone.
+    cut = Committed(at_ms=1, application="app", offsets={"in-0": 2}, stable_ms=0, down=True)
     history = story(answers="ab", shown="ab", says=cut)
 
     with pytest.raises(NotOffered, match="more or fewer outputs than inputs"):
         CHECKS["fold"](history, "app")
-    assert found("relation", history) == []
+    assert found("relation", story(answers="ab", shown="ab")) == []
+
+
+@pytest.mark.parametrize("more", [{}, LAST])
+@pytest.mark.parametrize(
+    ("shown", "anomalies"),
+    [
+        ("a", []),
+        ("", ["behind-commit"]),
+        ("aa", ["ahead-of-commit"]),
+        ("ab", ["ahead-of-commit"]),
+    ],
+)
+def test_a_run_on_the_committed_input_says_what_has_to_be_visible(
+    shown: str, anomalies: list[str], more: dict[str, bool]
+) -> None:
+    """One output for each account and batch: three inputs of one key give two, two give one."""
+    history = story(inputs="aaab", answers="aab", shown=shown, **more)
+    committed = list(history.of(Record))[:2]
+    history.add_all(outputs("cut", "a"))
+    history.add(
+        Answered(
+            at_ms=0,
+            application="app",
+            inputs=digest_of(committed),
+            outputs="cut",
+            topics=("cut",),
+            **more,
+        )
+    )
+    cut = Committed(at_ms=1, application="app", offsets={"in-0": 2}, stable_ms=0, down=True)
+    history.add(cut)
+
+    assert found("fold", history) == anomalies
+
+
+def test_outputs_that_may_lead_have_no_place_beside_the_committed_input() -> None:
+    """At least once, a later value is right, and nobody knows which are later."""
+    cut = Committed(at_ms=1, application="app", offsets={"in-0": 0}, stable_ms=0, down=True)
+    history = story(answers="ab", shown="ab", says=cut)
+    events = [
+        event.model_copy(update={"mode": "at_least_once"})
+        if isinstance(event, Application)
+        else event
+        for event in history.events
+    ]
+
+    with pytest.raises(NotOffered, match="more or fewer outputs than inputs"):
+        CHECKS["fold"](History(events), "app")
 
 
 def test_an_input_that_was_not_asked_has_no_right_outputs() -> None:
@@ -158,6 +209,49 @@ def test_a_fold_that_skips_states_is_not_compared() -> None:
     assert found("relation", story(contract=fold)) == []
     with pytest.raises(NotOffered, match="skip other states"):
         CHECKS["relation"](story(answers="ab", shown="ab", contract=fold), "app")
+
+
+@pytest.mark.parametrize(
+    ("shown", "anomalies"),
+    [
+        ("aab", []),
+        ("aaab", ["lost"]),  # ends at another value
+        ("ab", ["lost"]),
+        ("aa", ["lost"]),
+        ("", ["lost"]),
+        ("aabc", ["phantom"]),
+    ],
+)
+def test_the_last_value_of_each_key_is_compared_alone(shown: str, anomalies: list[str]) -> None:
+    """Where the numbers of outputs differ without a fault, each key ends at the same value."""
+    assert found("relation", story(shown=shown, **LAST)) == anomalies
+
+
+def test_values_before_the_last_one_are_any_that_it_likes() -> None:
+    """Others, more of them, or the last one early are no anomalies."""
+    history = story(shown="", **LAST)
+    history.add_all(
+        record("out", offset, "a", {"nth": nth, "at": offset})
+        for offset, nth in enumerate((1, 7, 0, 0, 1))
+    )
+    history.add(record("out", 9, "b", {"nth": 0, "at": 9}))
+
+    assert found("relation", history) == []
+
+
+def test_a_key_in_two_partitions_has_no_last_value() -> None:
+    """It was in one without a fault."""
+    history = story(**LAST)
+    history.add(record("out", 9, "a", {"nth": 1, "at": 9})._replace(partition=1))
+
+    assert found("relation", history) == ["reordered"]
+
+
+@pytest.mark.parametrize("check", ["once", "below-the-commit", "promptly"])
+def test_a_check_of_each_output_is_not_offered_by_last_values(check: str) -> None:
+    """Nobody can say what else should have come."""
+    with pytest.raises(NotOffered, match="only the last value of each"):
+        CHECKS[check](story(**LAST), "app")
 
 
 def test_topics_of_a_run_without_a_fault_are_the_harnesss() -> None:
@@ -186,14 +280,42 @@ def test_what_differs_between_two_runs(
     """A field that differs is unstable; if all of a value does, nothing is compared."""
     first, second = (by_key([record("t", 0, "k", each)]) for each in (one, other))
 
-    assert difference(CONTRACT, first, second) == Difference(unstable, is_ordered)
+    found = difference(CONTRACT, first, second)
+
+    assert (found.unstable, found.is_ordered) == (unstable, is_ordered)
 
 
-def test_another_number_of_outputs_cannot_be_compared() -> None:
-    """One run has one output more."""
-    first, second = (by_key(outputs("t", keys)) for keys in ("aab", "ab"))
+def test_the_types_of_an_unstable_field_are_those_of_both_runs() -> None:
+    """One that is null in one run and a number in the other may be either after a fault."""
+    first, second = (by_key([record("t", 0, "k", {"n": n})]) for n in (None, 5))
 
-    assert not difference(CONTRACT, first, second).is_ordered
+    assert difference(CONTRACT, first, second).types == (("null", "number"),)
+
+
+def test_a_history_without_types_compares_none() -> None:
+    """It was written before they were noted."""
+    history = story(shown="", answers="a", inputs="a", unstable=("$.nth",))
+    history.add(record("out", 0, "a", {"nth": None, "at": 0}))
+
+    assert found("relation", history) == []
+
+
+@pytest.mark.parametrize(
+    ("other", "is_by_last_value"),
+    [([1, 5], True), ([5], True), ([5, 1], False), ([], False)],
+)
+def test_another_number_of_outputs_leaves_the_last_values(
+    other: list[int], is_by_last_value: bool
+) -> None:
+    """They have to be the same in both runs, and so do the keys."""
+    first = by_key([record("t", n, "k", {"n": n, "at": 1}) for n in (1, 3, 5)])
+    second = by_key([record("t", n, "k", {"n": n, "at": 2}) for n in other])
+
+    found = difference(CONTRACT, first, second)
+
+    assert not found.is_ordered
+    assert found.is_by_last_value == bool(other)
+    assert found.unstable == (("$.at",) if is_by_last_value else ("$.at", "$.n") if other else ())
 
 
 def test_bytes_are_compared_as_they_are() -> None:
@@ -209,9 +331,29 @@ def test_an_unstable_field_is_not_compared() -> None:
     """It has a mask in its place, wherever it stands; a tombstone has none."""
     one, other = (record("t", 0, "k", {"id": each, "n": [1]}) for each in (1, 2))
 
-    assert value_of(CONTRACT, ["$.id"], one) == value_of(CONTRACT, ["$.id"], other)
-    assert value_of(CONTRACT, [], one) != value_of(CONTRACT, [], other)
-    assert value_of(CONTRACT, ["$.id"], record("t", 0, "k", None)) == GONE
+    unstable = {"$.id": frozenset({"number"})}
+    assert value_of(CONTRACT, unstable, one) == value_of(CONTRACT, unstable, other)
+    assert value_of(CONTRACT, {}, one) != value_of(CONTRACT, {}, other)
+    assert value_of(CONTRACT, unstable, record("t", 0, "k", None)) == GONE
+
+
+@pytest.mark.parametrize("clock", [None, "2026-01-01", True, [], {}])
+def test_an_unstable_field_keeps_its_type(clock: Any) -> None:
+    """A clock that becomes another thing after a fault is no clock."""
+    history = story(
+        shown="a",
+        answers="a",
+        inputs="a",
+        unstable=("$.now",),
+        types=(("number",),),
+        contract=PLAIN,
+    )
+    asked, shown = (record(topic, 9, "a", {"now": 5, "nth": 0}) for topic in ("asked", "out"))
+    numbers = History([*history.events[:3], asked, *history.of(Answered), shown])
+    assert found("relation", numbers) == []
+
+    other = record("out", 9, "a", {"now": clock, "nth": 0})
+    assert "phantom" in found("relation", History([*numbers.events[:-1], other]))
 
 
 def test_a_digest_is_of_what_is_read_in_its_order() -> None:
@@ -232,10 +374,12 @@ def test_the_fields_of_an_envelope_are_compared() -> None:
         return Envelope(id=name, chain=[Hop(topic="in", offset=offset)]).SerializeToString()
 
     found = difference(contract, {b"a": [envelope(1)]}, {b"a": [envelope(2)]})
-    assert found == Difference(("$.chain",), is_ordered=True)
+    assert found == Difference(("$.chain",), is_ordered=True, types=(("array",),))
+
+    unstable = dict(zip(found.unstable, map(frozenset, found.types), strict=True))
 
     def value(data: bytes) -> tuple[object, ...]:
-        return value_of(contract, found.unstable, Record("out", 0, 0, 0, b"a", data))
+        return value_of(contract, unstable, Record("out", 0, 0, 0, b"a", data))
 
     assert value(envelope(1)) == value(envelope(2))
     assert value(envelope(1)) != value(envelope(1, "e2"))
