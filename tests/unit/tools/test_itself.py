@@ -5,7 +5,7 @@ from pathlib import Path
 
 import itself
 import pytest
-from itself import Cell, Kill, judge, known, lines, sample, table
+from itself import Cell, Kill, judge, known, lines, sample, table, verdicts_in
 
 from upheld.verdicts import Verdict
 
@@ -69,3 +69,12 @@ def test_the_table_shows_the_share_of_what_models_catch() -> None:
     shown = lines({("map", "loss"): Cell(4, 3, 1)})
 
     assert shown.splitlines()[2] == "| map | loss | 4 | 3 | 75% | 1 |"
+
+
+def test_a_report_that_was_cut_short_has_verdicts(tmp_path: Path) -> None:
+    """Its last line may be half written, and a summary is missing."""
+    (tmp_path / "d" / "0").mkdir(parents=True)
+    row = '{"kind": "row", "design": "d", "id": "a", "verdict": "violated"}'
+    (tmp_path / "d" / "0" / "report.jsonl").write_text(f"{row}\n{row[:20]}")
+
+    assert verdicts_in(tmp_path) == {("d", "a"): Verdict.VIOLATED}
