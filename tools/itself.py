@@ -3,6 +3,10 @@
 python tools/itself.py --out /tmp/itself                 judge, and print the table
 python tools/itself.py --out /tmp/itself --rounds 0      print the table of what was judged before
 
+`--sample 8` takes at most 8 rows a shape and kind. `--write` puts the table on the page, too.
+A row that has a verdict below the folder is not judged again. The samples are drawn with one seed:
+a bigger one holds all rows of a smaller one.
+
 Each wrong design is judged on the rows of relay and ledger in which a model has caught it
 (upheld/data/kills.json), with `--oracle itself`. A kind of fault is that of the anomaly that the
 model found. The exit code is 1 if the oracle catches less than 80 % of a kind in a shape. Rows that
@@ -10,6 +14,7 @@ it cannot judge count as not caught, and are counted beside.
 """
 
 import argparse
+import random
 import subprocess
 import sys
 from collections import Counter
@@ -17,9 +22,11 @@ from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
+from pages import DOCS, Part
+
 from upheld import commands
 from upheld.checks.strength import asked
-from upheld.report import read
+from upheld.reading import loaded, read_bytes
 from upheld.spec import kills
 from upheld.verdicts import Verdict
 
@@ -37,6 +44,9 @@ KINDS: Final[Mapping[str, str]] = {
 # The guarantees on state: what is wrong there was not restored.
 OF_STATE: Final = frozenset({"G9", "G25", "G28", "G29", "G32"})
 LEAST: Final = 0.8
+SEED: Final = 7
+PAGE: Final = DOCS / "application.md"
+TABLE: Final = Part("<!-- written by tools/itself.py -->\n", "<!-- until here -->\n")
 
 
 class Kill(NamedTuple):
@@ -68,19 +78,30 @@ def known() -> Iterator[Kill]:
                 yield Kill(design, row, SHAPES[program], kind)
 
 
+def sample(all_kills: Iterable[Kill], most: int) -> list[Kill]:
+    """Return at most that many kills of each shape and kind, drawn with a fixed seed."""
+    cells: dict[tuple[str, str], list[Kill]] = {}
+    for kill in sorted(all_kills):
+        cells.setdefault((kill.shape, kill.kind), []).append(kill)
+    for kills_of_cell in cells.values():
+        random.Random(SEED).shuffle(kills_of_cell)
+    return [kill for kills_of_cell in cells.values() for kill in kills_of_cell[:most]]
+
+
 def judge(all_kills: Iterable[Kill], out: Path) -> None:
-    """Judge each wrong design on its rows, compared with itself."""
+    """Judge each wrong design, compared with itself, on rows without a verdict."""
+    known_verdicts = verdicts_in(out)
     rows: dict[str, list[str]] = {}
     for kill in all_kills:
-        rows.setdefault(kill.design, []).append(kill.row)
+        if (kill.design, kill.row) not in known_verdicts:
+            rows.setdefault(kill.design, []).append(kill.row)
     for design, names in rows.items():
-        folder = out / design.replace("/", "-")
-        if (folder / "report.jsonl").exists():
-            continue
+        parent = out / design.replace("/", "-")
+        folder = parent / str(len(list(parent.glob("*/report.jsonl"))))
         folder.mkdir(parents=True, exist_ok=True)
         wanted = out / "rows.txt"
         wanted.write_text("".join(f"{design} {name}\n" for name in names))
-        command = ["run", design, "--oracle", "itself", "--rows", str(wanted), "--seed", "7"]
+        command = ["run", design, "--oracle", "itself", "--rows", str(wanted), "--seed", str(SEED)]
         subprocess.run(commands.own_module("upheld", *command, "--out", str(folder)), check=False)
 
 
@@ -103,12 +124,27 @@ def table(
 
 
 def verdicts_in(out: Path) -> dict[tuple[str, str], Verdict]:
-    """Return the verdicts of all reports below a folder."""
+    """Return the verdicts of all reports below a folder, also of those cut short."""
     found: dict[tuple[str, str], Verdict] = {}
-    for report in sorted(out.glob("*/report.jsonl")):
-        for row in read(report)[0]:
-            found[row.design, row.id] = row.verdict
+    for report in sorted(out.glob("*/*/report.jsonl")):
+        for line in read_bytes(report).split(b"\n")[:-1]:
+            row = loaded(line)
+            if row["kind"] == "row":
+                found[row["design"], row["id"]] = Verdict(row["verdict"])
     return found
+
+
+def lines(cells: Mapping[tuple[str, str], Cell]) -> str:
+    """Return the table in Markdown."""
+    found = [
+        "| shape | kind | rows judged | itself catches | share | it cannot judge |\n",
+        "|---|---|---|---|---|---|\n",
+    ]
+    for (shape, kind), cell in cells.items():
+        share = f"{cell.caught / cell.rows:.0%}"
+        numbers = f"{cell.rows} | {cell.caught} | {share} | {cell.unsupported}"
+        found.append(f"| {shape} | {kind} | {numbers} |\n")
+    return "".join(found)
 
 
 def main() -> int:
@@ -116,17 +152,18 @@ def main() -> int:
     parser = argparse.ArgumentParser(description="Compare the oracle `itself` with models.")
     parser.add_argument("--out", type=Path, required=True, help="the folder of the reports")
     parser.add_argument("--rounds", type=int, default=1, help="0 judges nothing")
+    parser.add_argument("--sample", type=int, help="the most rows of a shape and kind")
+    parser.add_argument("--write", action="store_true", help="write the table to the docs")
     arguments = parser.parse_args()
     all_kills = list(known())
+    if arguments.sample is not None:
+        all_kills = sample(all_kills, arguments.sample)
     if arguments.rounds:
         judge(all_kills, arguments.out)
     cells = table(all_kills, verdicts_in(arguments.out))
-    print("| shape | kind | a model catches | itself catches | share | it cannot judge |")
-    print("|---|---|---|---|---|---|")
-    for (shape, kind), cell in cells.items():
-        share = cell.caught / cell.rows
-        numbers = f"{cell.rows} | {cell.caught} | {share:.0%} | {cell.unsupported}"
-        print(f"| {shape} | {kind} | {numbers} |")
+    print(lines(cells), end="")
+    if arguments.write:
+        TABLE.put(PAGE, lines(cells))
     return int(any(cell.caught < LEAST * cell.rows for cell in cells.values()))
 
 
