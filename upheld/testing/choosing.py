@@ -4,17 +4,19 @@ import argparse
 import contextlib
 import io
 from functools import cache
+from pathlib import Path
 from typing import Final, NamedTuple
 
 from upheld.cli import parsed
 from upheld.cli.choices import manifests
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
+from upheld.lint.own import with_own
 from upheld.protocol.manifest import Manifest
 from upheld.spec import catalogue
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import DEPTHS
-from upheld.spec.selection import Request, chosen_rows, demand_known, demand_specs
+from upheld.spec.selection import Request, chosen_rows, demand_known, demand_specs, promised
 from upheld.testing.designs import Asked, Design
 
 # Options of `upheld run` that a test may give; the others choose rows, or say when a run fails.
@@ -45,9 +47,13 @@ class Understood(NamedTuple):
 
 
 @cache
-def known() -> Catalogue:
-    """Return the catalogue, which is read once."""
-    return catalogue.load()
+def known(features: tuple[Path, ...] = ()) -> Catalogue:
+    """Return the catalogue, with features of a user's own; all of it is read once.
+
+    Raises:
+        UsageProblem: A feature cannot be read, or a scenario cannot be judged.
+    """
+    return with_own(known(), features) if features else catalogue.load()
 
 
 def understood(design: Design) -> Understood:
@@ -84,12 +90,34 @@ def _run_options(design: Design, options: tuple[str, ...]) -> argparse.Namespace
             raise UsageProblem(f"{design.path}: {words or 'its options are none.'}") from None
 
 
+def own_rows(asked: Asked, found: Understood) -> list[str]:
+    """Return the ids of the rows of a user's own features, in their order.
+
+    Raises:
+        UsageProblem: A feature cannot be judged, or no row of them applies.
+    """
+    own = known(asked.features)
+    shipped = known().by_row
+    rows = [row.id for row in promised(own, found.manifest) if row.id not in shipped]
+    if not rows:
+        programs = ", ".join(found.manifest.programs)
+        raise UsageProblem(
+            f"{asked.features[0]}: no row applies to {found.manifest.name}, which runs {programs} "
+            f"in mode {' or '.join(found.manifest.modes)}."
+        )
+    return rows
+
+
 def rows_of(asked: Asked, found: Understood) -> list[str]:
     """Return the ids of the rows that are asked for, in the order of the catalogue.
+
+    Those of a user's own features are asked for alone.
 
     Raises:
         UsageProblem: There is no such guarantee or depth, or no row of one of them applies.
     """
+    if asked.features:
+        return own_rows(asked, found)
     if asked.depth not in {None, *DEPTHS}:
         raise UsageProblem(
             f"There is no depth {asked.depth!r}; there are {', '.join(DEPTHS)}."

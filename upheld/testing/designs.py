@@ -1,8 +1,11 @@
 """Designs and their rows as a test names them; nothing is read before pytest collects it."""
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass
+from itertools import count
 from pathlib import Path
+from types import FrameType
 from typing import Any, Final, TypeVar
 
 import pytest
@@ -35,13 +38,7 @@ class Design:
             depth: quick, core or full. Named guarantees are judged at full depth by default, and
                 all of them at core, as `upheld run` does.
         """
-        asked = Asked(self, ids, depth)
-
-        def decorated(test: Test) -> Test:
-            marked: Test = pytest.mark.usefixtures(FIXTURE)(test)
-            return getattr(pytest.mark, MARK).with_args(asked)(marked)  # type: ignore[no-any-return]
-
-        return decorated
+        return Asked(self, ids, depth).mark
 
 
 @dataclass(frozen=True)
@@ -52,8 +49,31 @@ class Asked:
         design: The design that is judged.
         guarantees: Ids of guarantees; all if there are none.
         depth: The depth, as it was typed; the usual one if it is None.
+        features: Features of a user's own, all of whose rows are asked for instead.
     """
 
     design: Design
     guarantees: tuple[str, ...]
-    depth: str | None
+    depth: str | None = None
+    features: tuple[Path, ...] = ()
+
+    def mark(self, test: Test) -> Test:
+        """Mark a test, which becomes one a row."""
+        marked: Test = pytest.mark.usefixtures(FIXTURE)(test)
+        return getattr(pytest.mark, MARK).with_args(self)(marked)  # type: ignore[no-any-return]
+
+
+def of_features(asked: Asked, caller: FrameType) -> None:
+    """Put a test of the scenarios of a user's own into the calling module."""
+
+    def test() -> None:
+        pass
+
+    names = caller.f_globals
+    test.__module__ = names["__name__"]
+    test.__code__ = test.__code__.replace(
+        co_filename=caller.f_code.co_filename, co_firstlineno=caller.f_lineno
+    )
+    stem = re.sub(r"\W", "_", asked.features[0].stem)
+    name = next(n for n in (f"test_{stem}{'_' * more}" for more in count()) if n not in names)
+    names[name] = asked.mark(test)

@@ -17,8 +17,10 @@ from typing import Any, Final, NamedTuple
 from filelock import FileLock
 
 from upheld import commands
+from upheld.cli import parsed
 from upheld.cli.choices import seed_of
 from upheld.cli.machine import begin_report, own_folder, prepare_all, run_scope, subjects_of
+from upheld.cli.run import as_typed
 from upheld.errors import MachineProblem, Problem, UsageProblem
 from upheld.protocol.manifest import Manifest
 from upheld.reading import loaded
@@ -48,12 +50,14 @@ class Judge:
     Attributes:
         found: The design and its options.
         rows: The ids of the rows that it may be asked for.
+        features: The features of a user's own that they are in, in order.
         out: The folder of its report; None until a row is asked for.
     """
 
     def __init__(self, found: Understood, folder: Path) -> None:
         self.found = found
         self.rows = set[str]()
+        self.features: dict[Path, None] = {}
         self.out: Path | None = None
         self._folder = folder
         self._opened = ExitStack()
@@ -111,7 +115,8 @@ class Judge:
 
     def _open(self) -> RunAccount:
         """Make the output folder, prepare the design and begin the lane."""
-        arguments = self.found.arguments
+        own = [f"--features={place}" for place in self.features]
+        arguments = parsed([*self.found.arguments.argv, *own])
         manifest = self.found.manifest
         with chdir(self._folder):
             out = self._opened.enter_context(own_folder(None))
@@ -121,39 +126,34 @@ class Judge:
             prepare_all([manifest], run, out)
         choice = Choice(
             [manifest],
-            known(),
+            known(tuple(self.features)),
             {manifest.name: set()},
             subjects=subjects_of([manifest]),
             is_narrowed=True,
             formats=arguments.report,
             keep=arguments.keep,
             specs={manifest.name: _short(manifest.folder, self._folder)},
-            narrowed=" --oracle itself" if arguments.oracle else "",
+            narrowed=as_typed(arguments),
         )
         account = RunAccount(choice, out, seed_of(arguments), PlainConsole(quiet=True))
         self.out = out
-        self._lane = Lane(1, self._process(run, account))
+        self._lane = Lane(1, self._process(arguments.argv, run, account))
         self._account = account
         return account
 
-    def _process(self, run: RunScope, account: RunAccount) -> "subprocess.Popen[str]":
+    def _process(
+        self, argv: list[str], run: RunScope, account: RunAccount
+    ) -> "subprocess.Popen[str]":
         """Begin the lane; it may be asked for the rows that the tests of this session name."""
         name = self.found.manifest.name
         rows = run.scratch / "rows"
         rows.write_text("".join(f"{name} {row_id}\n" for row_id in sorted(self.rows)))
-        argv = [
-            *self.found.arguments.argv,
-            "--rows",
-            str(rows),
-            "--seed",
-            str(account.seed),
-            "--quiet",
-        ]
-        argv += ["--out", str(account.out / "lane-1")]
+        own = ["--rows", str(rows), "--seed", str(account.seed), "--quiet"]
+        own += ["--out", str(account.out / "lane-1")]
         log = account.out / LOGS / LOG
         log.parent.mkdir(exist_ok=True)
         with log.open("w") as stderr:
-            return lane_process(commands.own_module("upheld", *argv), run, stderr)
+            return lane_process(commands.own_module("upheld", *argv, *own), run, stderr)
 
     def close(self) -> None:
         """End the lane with all that it started, and write the report."""

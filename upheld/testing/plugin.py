@@ -99,6 +99,6 @@ def _session(config: pytest.Config) -> "Session":
     return config.stash[SESSION]
 
 
-def _sentence(said: str) -> Exception:
+def _sentence(said: str) -> BaseException:
     """Return a failure that is shown as a sentence, without a traceback."""
     return pytest.fail.Exception(said, pytrace=False)

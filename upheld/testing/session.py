@@ -42,6 +42,7 @@ class Session:
             judge = self._judge(each.design)
             ids = rows_of(each, judge.found)
             judge.rows.update(ids)
+            judge.features.update(dict.fromkeys(each.features))
             by_design.setdefault(each.design, {}).update(dict.fromkeys(ids))
         return [
             AskedRow(design, row_id, self._name(design, row_id, is_alone=len(by_design) == 1))
