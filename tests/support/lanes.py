@@ -1,4 +1,4 @@
-"""A lane that judges nothing: it gives each row the verdict that a test has written down."""
+"""A lane that judges nothing: each row has the verdict that a test wrote down."""
 
 import json
 import sys

@@ -8,13 +8,15 @@ from upheld.errors import UsageProblem
 from upheld.lint import lint_own
 from upheld.reading import is_file, is_folder
 from upheld.spec.catalogue import Catalogue
-from upheld.spec.gherkin import read_feature
+from upheld.spec.depths import DEPTH_TAGS
+from upheld.spec.gherkin import Scenario, read_feature
 
 
 def with_own(known: Catalogue, places: Iterable[Path]) -> Catalogue:
     """Return the catalogue with the scenarios of these features, too.
 
-    Each scenario is an address of a guarantee that ships, such as `@G22.of-our-orders`.
+    Each scenario is an address of a guarantee that ships, such as `@G22.of-our-orders`. Its rows
+    are judged at every depth, unless a tag says another.
 
     Args:
         known: The catalogue.
@@ -28,7 +30,7 @@ def with_own(known: Catalogue, places: Iterable[Path]) -> Catalogue:
     own = replace(
         known,
         features=tuple(each.feature for each in read),
-        scenarios=tuple(scenario for each in read for scenario in each.scenarios),
+        scenarios=tuple(_deep(scenario) for each in read for scenario in each.scenarios),
     )
     for scenario in own.scenarios:
         if taken := known.by_id.get(scenario.id):
@@ -43,6 +45,15 @@ def with_own(known: Catalogue, places: Iterable[Path]) -> Catalogue:
         scenarios=(*known.scenarios, *own.scenarios),
         own=(*known.own, *files),
     )
+
+
+def _deep(scenario: Scenario) -> Scenario:
+    """Return a scenario whose rows are judged at every depth, unless a tag says another."""
+    rows = tuple(
+        row if row.tags & set(DEPTH_TAGS) else replace(row, tags=row.tags | {DEPTH_TAGS[0]})
+        for row in scenario.rows
+    )
+    return replace(scenario, rows=rows)
 
 
 def _files(place: Path) -> Iterator[Path]:

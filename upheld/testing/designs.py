@@ -1,4 +1,4 @@
-"""Designs and their rows as a test names them; nothing is read before pytest collects it."""
+"""Designs and rows as tests name them; nothing is read before the collection."""
 
 import re
 from collections.abc import Callable

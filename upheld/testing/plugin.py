@@ -64,7 +64,7 @@ def upheld_row(request: pytest.FixtureRequest) -> "RowResult":
 
 @pytest.hookimpl(tryfirst=True)
 def pytest_runtest_call(item: pytest.Item) -> None:
-    """End a test as the verdict on its row says; only if that is upheld, its body runs."""
+    """End a test by the verdict on its row; its body runs if that is upheld."""
     if found := item.stash.get(FOUND, None):
         from upheld.testing.verdicts import demand_upheld
 

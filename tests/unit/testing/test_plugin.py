@@ -1,4 +1,4 @@
-"""Rows as tests of pytest, judged by a lane that is a miniature. No Kafka is started."""
+"""Rows as tests of pytest, judged by a miniature of a lane. No Kafka is started."""
 
 import importlib.metadata
 import re
@@ -134,7 +134,7 @@ ENDS: tuple[tuple[Fields, str], ...] = (
 
 
 def test_each_verdict_has_an_outcome(ran: Ran) -> None:
-    """What proves nothing never passes."""
+    """A row that proves nothing never passes."""
     rows = sorted(row for row in catalogue.load().by_row if row.startswith("G21."))
     ends = dict(zip(rows, ENDS, strict=False))
     module = MODULE.replace('"G22", depth="quick"', '"G21"')
