@@ -193,8 +193,10 @@ def _lines(lane: Lane) -> Iterator[dict[str, Any]]:
 
 def _drain(lane: Lane) -> None:
     """Wait for the end of a lane, and read what it still says."""
-    for _ in _lines(lane):
-        pass
+    assert lane.process.stdout
+    with lane.process.stdout:
+        for _ in _lines(lane):
+            pass
     lane.process.wait()
 
 
