@@ -168,7 +168,7 @@ class Judge:
                 _drain(self._lane)
             except KeyboardInterrupt:  # a second one cuts the end short
                 self._lane.process.send_signal(signal.SIGTERM)
-                _drain(self._lane)
+                self._lane.process.wait()
             if self._broker:
                 self._account.close(*self._broker)
 
