@@ -201,7 +201,7 @@ def main(argv: list[str] | None = None) -> int:
 def _run(argv: list[str]) -> int:
     """Run one command; returns its exit code. Each problem is said in a sentence."""
     try:
-        arguments = _parsed(argv)
+        arguments = parsed(argv)
         MANNER.is_terse = getattr(arguments, "quiet", False)
         run: Callable[[argparse.Namespace], int] = resolve_name(arguments.command)
         return run(arguments)
@@ -223,7 +223,7 @@ def _run(argv: list[str]) -> int:
         return MachineProblem.exit_code
 
 
-def _parsed(argv: list[str]) -> argparse.Namespace:
+def parsed(argv: list[str]) -> argparse.Namespace:
     """Return what was typed; a misspelt command or option is refused with a guess."""
     top = parser()
     if argv and argv[0] not in {*COMMANDS, *options.names(top)}:

@@ -338,6 +338,14 @@ def run_options(to: argparse.ArgumentParser) -> None:
     )
     add_designs(to)
     add_choice(to)
+    to.add_argument(
+        "--features",
+        metavar="FOLDER",
+        action="append",
+        type=place,
+        default=[],
+        help="also judge scenarios of your own: a folder of features, or one file; repeatable",
+    )
     add_broker(to)
     to.add_argument(
         "--store",

@@ -6,6 +6,7 @@ import os
 import sys
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from shlex import quote
 
 import pytest
 from rich.console import Console
@@ -32,6 +33,7 @@ from upheld.cli.machine import (
     unusable,
 )
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
+from upheld.lint.own import with_own
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult, Summary, baseline, file_of, hints, matrix, read, table
@@ -56,7 +58,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
     """Judge the rows that are chosen, and return the exit code of the run."""
     in_lane = is_lane()
     designs = manifests(arguments)
-    found = catalogue.load()
+    found = with_own(catalogue.load(), arguments.features)
     _demand_fitting(arguments)
     older = None if in_lane else given_baseline(arguments)
     stores = given_stores(arguments.store)
@@ -97,7 +99,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         new_limits=[] if in_lane else new_limits(designs, arguments.strict),
         baseline=for_a_run(older, request, found, designs),
         first=First() if in_lane else failed_before(older, arguments.out, rows),
-        narrowed=narrowed(request) + (" --oracle itself" if arguments.oracle else ""),
+        narrowed=narrowed(request) + as_typed(arguments),
         required=(arguments.require,) if arguments.require else (),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
@@ -166,6 +168,12 @@ def narrowed(request: Request) -> str:
         *(f" --mode {name}" for name in request.modes),
     ]
     return "".join(options)
+
+
+def as_typed(arguments: argparse.Namespace) -> str:
+    """Return the other options that a row hangs on, each after a space."""
+    own = "".join(f" --features {quote(str(place))}" for place in arguments.features)
+    return own + (" --oracle itself" if arguments.oracle else "")
 
 
 def new_limits(designs: Iterable[Manifest], baseline: Path | None) -> list[str]:

@@ -75,6 +75,7 @@ def lint(
     designs = shipped_wrong() if wrong is None else wrong
     findings = [finding for rule in _RULES for finding in rule(catalogue)]
     findings += _sentences(catalogue, definitions)
+    findings += _unused(catalogue, definitions)
     findings += grammar.breaches(definitions)
     findings += _plain_words(features)
     findings += [
@@ -82,6 +83,17 @@ def lint(
         for breach in breaches(catalogue, designs)
     ]
     return findings
+
+
+def lint_own(catalogue: Catalogue) -> Iterator[str]:
+    """Find what keeps scenarios of a user's own from being judged.
+
+    Args:
+        catalogue: The guarantees, and these scenarios alone.
+    """
+    for rule in (_names, _ids, _shapes, _machine, _rows):
+        yield from rule(catalogue)
+    yield from _sentences(catalogue, step_definitions())
 
 
 def shipped_wrong() -> list[Manifest]:
@@ -332,13 +344,11 @@ _RULES: Final[tuple[Rule, ...]] = (
 
 
 def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext]) -> Iterator[str]:
-    """Every step has exactly one definition, and every definition a step."""
-    used: set[int] = set()
+    """Demand exactly one definition of every step."""
     told: set[tuple[str | None, str]] = set()
     for scenario in catalogue.scenarios:
         for step in (step for row in scenario.rows for step in row.steps):
             matching = [found for found in definitions if matches(found, step)]
-            used.update(id(found) for found in matching)
             if len(matching) == 1 or (step.type, step.text) in told:
                 continue
             told.add((step.type, step.text))
@@ -354,9 +364,19 @@ def _sentences(catalogue: Catalogue, definitions: Sequence[StepFunctionContext])
                     f"{where}: no step definition matches {says} as a "
                     f"{step.type or 'step of any kind'}."
                 )
+
+
+def _unused(catalogue: Catalogue, definitions: Sequence[StepFunctionContext]) -> Iterator[str]:
+    """Demand a step of every definition."""
+    steps = {(step.type, step.text): step for step in _steps(catalogue)}.values()
     for found in definitions:
-        if id(found) not in used:
+        if not any(matches(found, step) for step in steps):
             yield f"{grammar.place(found)}: no feature uses this sentence; remove it."
+
+
+def _steps(catalogue: Catalogue) -> Iterator[Step]:
+    """Go through the steps of all rows."""
+    return (step for scenario in catalogue.scenarios for row in scenario.rows for step in row.steps)
 
 
 def matches(definition: StepFunctionContext, step: Step) -> bool:

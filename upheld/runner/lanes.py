@@ -18,7 +18,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from queue import SimpleQueue
-from typing import Any, Final, Literal
+from typing import IO, Any, Final, Literal
 
 from rich.console import Console
 
@@ -105,7 +105,7 @@ class Lanes(RunAccount):
     def _begin_lane(self, number: int, command: list[str], run: RunScope, said: Output) -> Heard:
         """Begin a lane, and listen to it; return the thread that passes on its other output."""
         folder = self.out / f"lane-{number}"
-        lane = Lane(number, self._start_process([*command, "--out", str(folder)], run))
+        lane = Lane(number, lane_process([*command, "--out", str(folder)], run))
         self.lanes.append(lane)
         Heard(_listen, lane, said.put, name=f"lane-{number}").start()
         beside = Heard(_pass_on, lane, self.progress.message, name=f"beside lane-{number}")
@@ -117,25 +117,6 @@ class Lanes(RunAccount):
         self.is_over = True
         for lane in self.lanes:
             lane.process.send_signal(signal.SIGTERM)
-
-    @staticmethod
-    def _start_process(command: list[str], run: RunScope) -> "subprocess.Popen[str]":
-        """Begin a lane in a process group of its own, since Ctrl-C is for the run.
-
-        If the run is killed, its reaper ends the lane.
-        """
-        environment = os.environ | run.environment | {VARIABLE: run.run_id}
-        pipe = subprocess.PIPE
-        return subprocess.Popen(
-            command,
-            stdin=pipe,
-            stdout=pipe,
-            stderr=pipe,
-            text=True,
-            errors="replace",
-            env=environment,
-            process_group=0,
-        )
 
     def _take_all(self, said: Output) -> None:
         """Take the lines of all lanes, until all have ended.
@@ -244,6 +225,25 @@ class Lanes(RunAccount):
             self.problem = f"Lane {lane.number} ended{where} with exit code {code}."
             self.is_over = True
         lane.state = "has ended"
+
+
+def lane_process(
+    command: list[str], run: RunScope, stderr: int | IO[str] = subprocess.PIPE
+) -> "subprocess.Popen[str]":
+    """Begin a lane in a process group of its own, since Ctrl-C is for the run.
+
+    If the run is killed, its reaper ends the lane.
+    """
+    return subprocess.Popen(
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=stderr,
+        text=True,
+        errors="replace",
+        env=os.environ | run.environment | {VARIABLE: run.run_id},
+        process_group=0,
+    )
 
 
 def _listen(lane: Lane, put: Callable[[tuple[Lane, str | None]], None]) -> None:

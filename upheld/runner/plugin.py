@@ -28,6 +28,7 @@ from upheld.kafka.failures import foreseen
 from upheld.protocol.manifest import Manifest
 from upheld.report import Cost, RowResult, Summary
 from upheld.report.folder import HISTORIES
+from upheld.runner import suite
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice
 from upheld.runner.definitions import looked_up_once
@@ -77,6 +78,7 @@ class Plugin(RunAccount):
         every frame.
         """
         config.option.tbstyle = "native"
+        suite.OWN[:] = map(str, self.choice.catalogue.own)
         for module in modules():
             config.pluginmanager.register(module, module.__name__)
         lookups = ExitStack()

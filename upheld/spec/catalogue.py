@@ -67,6 +67,7 @@ class Catalogue:
     scenarios: tuple[Scenario, ...]
     sources: Mapping[str, str]  # file of an article -> its title
     tags: Mapping[str, str]  # tag without @ -> what it means
+    own: tuple[Path, ...] = ()  # the features of a user's own among them
 
     @property
     def promises(self) -> Mapping[str, str]:

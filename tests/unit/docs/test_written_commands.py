@@ -15,6 +15,7 @@ from documents import DOCUMENTS, ROOT, Fence
 from upheld.cli import main, parser
 from upheld.protocol.manifest import HIDDEN, INHERITED, Manifest, load
 from upheld.spec import catalogue
+from upheld.spec.gherkin import parsed
 
 # A mention in a sentence may leave out what the command asks for.
 UNFINISHED = re.compile(
@@ -110,10 +111,17 @@ def test_what_a_document_shows_is_printed(
     assert documents.is_shown(shown, printed), printed
 
 
+def own_ids() -> Iterator[str]:
+    """Go through the ids of scenarios and rows of features that documents show."""
+    for name, fence in blocks("gherkin"):
+        for scenario in parsed(fence.text, name, Path(name)).scenarios:
+            yield from (scenario.id, *(row.id for row in scenario.rows))
+
+
 def test_every_id_that_is_written_is_of_the_catalogue() -> None:
     """A reader who asks for it with `--only` finds it."""
     known = catalogue.load()
-    ids = {*known.guarantees, *known.by_id, *known.by_row}
+    ids = {*known.guarantees, *known.by_id, *known.by_row, *own_ids()}
     unknown = {
         (name, found)
         for name, text in texts()
