@@ -23,6 +23,8 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
     """
     told = {"is_its_own_oracle": bool(getattr(arguments, "oracle", None))}
     loaded = [manifest.load(name).model_copy(update=told) for name in given(arguments)]
+    if getattr(arguments, "timeouts", None) == "deployed":
+        loaded = [design.as_deployed() for design in loaded]
     for design in loaded:
         examples(design)
     demand_programs(loaded)

@@ -58,7 +58,7 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
 # Fields of a manifest that no file has.
-HIDDEN: Final = ("folder", "application", "is_its_own_oracle")
+HIDDEN: Final = ("folder", "application", "is_its_own_oracle", "timeouts")
 OF_ADAPTERS: Final = ("command", "programs", "local_state")
 ALONE: Final = (Capability.SCALE,)  # what an application can offer without an adapter
 BRIDGE: Final = "upheld.bridge"  # the adapter of an application that has none
@@ -118,6 +118,7 @@ def _path_inside(name: str) -> str:
 
 
 Emits = Literal["every-state"]
+Timeouts = Literal["shortened", "deployed"]
 Argument = Annotated[str, AfterValidator(_without_nul)]
 
 
@@ -249,6 +250,11 @@ class Manifest(BaseModel):
     is_its_own_oracle: bool = Field(
         default=False, description="whether it is compared with itself, as --oracle itself asks"
     )
+    timeouts: Timeouts = Field(
+        default="shortened",
+        description="of an application that is not told its timeouts: whether the proxy shortens "
+        "those that it asks for, as --timeouts says",
+    )
     sin: ExpectedViolation | None = Field(
         default=None,
         validation_alias=AliasChoices(*MUTANT_KEYS),
@@ -273,6 +279,20 @@ class Manifest(BaseModel):
         if self.application is None or self.application.oracle == ITSELF:
             return None
         return model_of(self.file, self.application.oracle)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The timeouts that it asks for by itself, whatever a row sets."""
+        return self.application.untold if self.application else ()
+
+    def as_deployed(self) -> "Manifest":
+        """Return the same design, whose timeouts stay as they are.
+
+        It cannot take the transaction timeout that a row sets, if it is not told.
+        """
+        lost = [Limit.TRANSACTION_TIMEOUT] if "transaction timeout" in self.untold else []
+        cannot = tuple(dict.fromkeys([*self.cannot, *lost]))
+        return self.model_copy(update={"timeouts": "deployed", "cannot": cannot})
 
     @property
     def is_built(self) -> bool:
@@ -355,15 +375,11 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
             )
     read = subject.read(file, {name: fields.pop(name) for name in subject.FIELDS if name in fields})
     used = set(read.placeholders())
-    cannot = fields.get("cannot", [])
-    if isinstance(cannot, list) and "transaction_timeout_ms" not in used:
-        cannot = [*cannot, Limit.TRANSACTION_TIMEOUT]
     programs = STANDS_FOR[read.shape]
     return fields | {
         "application": read,
         "command": [PYTHON, "-m", BRIDGE, str(file), *programs],
         "programs": programs,
-        "cannot": cannot,
         "local_state": "state_dir" in used,
     }
 

@@ -33,6 +33,10 @@ SETTINGS: Final = {
     "session timeout": "session_timeout_ms",
     "commit interval": "commit_interval_ms",
 }
+TIMEOUTS: Final = ("transaction timeout", "session timeout")
+# Clients send a heartbeat every 3 s by default, and one of three may be lost.
+SHORTEST_SESSION_MS: Final = 10_000
+HEARTBEAT_SLACK_MS: Final = 1_000
 CHOSEN_BY_ROWS: Final = ("topic", "partitions", "count", "aborted_transactions")  # of an input
 ITSELF: Final = "itself"  # the oracle of an application without a model
 Shape = Literal["map", "fold"]
@@ -119,6 +123,13 @@ class SignalsTable(_Table):
         default="SIGTERM", description="the signal that ends it"
     )
     start_s: float = Field(default=50, gt=0, le=55, description="the longest until it is ready")
+    heartbeat_ms: int = Field(
+        default=3_000,
+        ge=1,
+        le=60_000,
+        description="how often its consumers send heartbeats, as they are configured; no session "
+        "is shortened below three of them",
+    )
 
 
 def _oracle(name: str) -> str:
@@ -192,6 +203,17 @@ class Subject(_Table):
         """Go through the placeholders that are used."""
         for _, text in self.texts():
             yield from _PLACEHOLDER.findall(text)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The timeouts that it is not told, by their names in `SETTINGS`."""
+        told = set(self.placeholders())
+        return tuple(name for name in TIMEOUTS if SETTINGS[name] not in told)
+
+    @property
+    def shortest_session_ms(self) -> int:
+        """The shortest session in which its heartbeats arrive in time, on a machine under load."""
+        return max(SHORTEST_SESSION_MS, 3 * self.signals.heartbeat_ms + HEARTBEAT_SLACK_MS)
 
     @property
     def role_in(self) -> str:

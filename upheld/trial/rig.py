@@ -76,6 +76,8 @@ class Rig:
     answers: dict[Question, Given] = field(default_factory=dict)
     # Design -> the longest that a start of it took, from its process to `ready`.
     starts_s: dict[str, float] = field(default_factory=dict)
+    # Design -> by how much the timeouts that it asks for itself are longer than usual.
+    slower_ms: dict[str, int] = field(default_factory=dict)
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
     def log_name(self, path: Path) -> str:
@@ -146,13 +148,15 @@ class Rig:
     def progress_s(self) -> float:
         """Return the seconds after which an input that moves no further is stuck.
 
-        They include the time for a dead member, a rebalance and an abort.
+        They include the time for a dead member, a rebalance and an abort, with the timeouts that a
+        design asks for itself.
         """
         slower_ms = (
             self.session_timeout_ms
             - SESSION_TIMEOUT_MS
             + self.pace.abort_check_ms
             + self.pace.rebalance_ms
+            + max(self.slower_ms.values(), default=0)
         )
         return PROGRESS_S + slower_ms / 1000
 
@@ -167,6 +171,7 @@ class Rig:
                 manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch
             )
             self.pools.clear()
+            self.slower_ms.clear()
             self.pools[manifest.name] = pool
         return self.pools[manifest.name]
 

@@ -88,15 +88,30 @@ def test_a_peer_is_a_host_and_a_port(folder: Path, peer: str) -> None:
 
 
 def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
-    """Without a placeholder it keeps no disk, and takes no transaction timeout."""
-    assert load(str(folder)).cannot == (Limit.TRANSACTION_TIMEOUT,)
+    """Without a placeholder it keeps no disk, and its timeouts as deployed are its own."""
+    assert load(str(folder)).cannot == ()
+    assert load(str(folder)).untold == ("transaction timeout", "session timeout")
+    assert load(str(folder)).as_deployed().cannot == (Limit.TRANSACTION_TIMEOUT,)
     assert not load(str(folder)).local_state
 
     more = '[process.app.environment]\nDISK = "{state_dir}"\nT = "{transaction_timeout_ms}"'
     (folder / "design.toml").write_text(GOOD.replace("[process.app.environment]", more))
 
-    assert load(str(folder)).cannot == ()
+    assert load(str(folder)).untold == ("session timeout",)
+    assert load(str(folder)).as_deployed().cannot == ()
     assert load(str(folder)).local_state
+
+
+@pytest.mark.parametrize(("heartbeat_ms", "session_ms"), [(3_000, 10_000), (10_000, 31_000)])
+def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session_ms: int) -> None:
+    """A session is not shortened below three heartbeats, nor below those of a usual client."""
+    more = f"[signals]\nheartbeat_ms = {heartbeat_ms}\n[process.app]"
+    (folder / "design.toml").write_text(GOOD.replace("[process.app]", more))
+
+    subject = load(str(folder)).application
+
+    assert subject
+    assert subject.shortest_session_ms == session_ms
 
 
 @pytest.mark.parametrize(
@@ -146,4 +161,5 @@ def test_the_examples_can_be_judged() -> None:
     assert safe.application
     assert naive.application
     assert safe.application.group == naive.application.group
-    assert set(naive.cannot) - set(safe.cannot) == {Limit.TRANSACTION_TIMEOUT}
+    assert naive.untold == ("transaction timeout",)
+    assert safe.untold == ()
