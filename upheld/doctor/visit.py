@@ -114,8 +114,9 @@ def names_of(
 ) -> dict[str, str]:
     """Return the text for each placeholder of an application's file."""
     assert manifest.application
-    topics = {f"input.{role}": f"{application_id}-{role}" for role in manifest.application.input}
-    topics |= {f"output.{role}": f"{application_id}-{role}" for role in manifest.application.output}
+    given = manifest.application.topics(application_id)
+    topics = {f"input.{role}": given[role] for role in manifest.application.input}
+    topics |= {f"output.{role}": given[role] for role in manifest.application.output}
     return topics | {
         "python": PYTHON,
         "dir": str(manifest.folder),
@@ -146,8 +147,9 @@ class _Visit:
         self.wire = Wire(self.proxy)
         self.proxy.taps.append(self.wire.hear)
         self.door = self.proxy.door(DOOR)
-        self.input = f"{application_id}-{self.subject.role_in}"
-        self.output = f"{application_id}-{self.subject.role_out}"
+        topics = self.subject.topics(application_id)
+        self.input = topics[self.subject.role_in]
+        self.output = topics[self.subject.role_out]
         self.feed = Feed(self.reading.settings, application_id)
         self.ends: dict[str, int] = {}
         self.sent: list[Send] = []

@@ -30,7 +30,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
 from upheld.protocol.refusals import short
-from upheld.protocol.subject import ITSELF, STANDS_FOR, Subject
+from upheld.protocol.subject import FIXED, ITSELF, STANDS_FOR, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
@@ -285,6 +285,16 @@ class Manifest(BaseModel):
         """The timeouts that it asks for by itself, whatever a row sets."""
         return self.application.untold if self.application else ()
 
+    @property
+    def has_fixed_names(self) -> bool:
+        """Whether two rows on one broker would share topics, group and transactional ids."""
+        return self.application is not None and self.application.names == FIXED
+
+    def topics(self, application_id: str, roles: Iterable[str]) -> dict[str, str]:
+        """Return the names of the topics that take these roles for an application."""
+        own = self.application.topics(application_id) if self.application else {}
+        return {role: own.get(role, f"{application_id}-{role}") for role in roles}
+
     def as_deployed(self) -> "Manifest":
         """Return the same design, whose timeouts stay as they are.
 
@@ -375,11 +385,15 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
             )
     read = subject.read(file, {name: fields.pop(name) for name in subject.FIELDS if name in fields})
     used = set(read.placeholders())
+    cannot = fields.get("cannot", [])
+    if isinstance(cannot, list) and read.names == FIXED:
+        cannot = [*cannot, *({Limit.TOPIC_NAMES} - set(cannot))]
     programs = STANDS_FOR[read.shape]
     return fields | {
         "application": read,
         "command": [PYTHON, "-m", BRIDGE, str(file), *programs],
         "programs": programs,
+        "cannot": cannot,
         "local_state": "state_dir" in used,
     }
 

@@ -37,7 +37,10 @@ TIMEOUTS: Final = ("transaction timeout", "session timeout")
 # Clients send a heartbeat every 3 s by default, and one of three may be lost.
 SHORTEST_SESSION_MS: Final = 10_000
 HEARTBEAT_SLACK_MS: Final = 1_000
-CHOSEN_BY_ROWS: Final = ("topic", "partitions", "count", "aborted_transactions")  # of an input
+CHOSEN_BY_ROWS: Final = ("partitions", "count", "aborted_transactions")  # of an input
+NO_TOPIC: Final = 'each row has topics of its own; remove `topic`, or say names = "fixed"'
+TEMPLATED: Final = "templated"
+FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
 Shape = Literal["map", "fold"]
 # The shipped programs in whose place an application of a shape is judged.
@@ -77,6 +80,7 @@ def _sign(text: str) -> str:
     return text
 
 
+Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
 
 
@@ -97,6 +101,9 @@ class OutputTable(_Table):
         default=2_100,
         ge=2_100,
         description="an output is visible that long after its input, on a machine at rest",
+    )
+    topic: Topic | None = Field(
+        default=None, description="its topic as it is deployed, where names are fixed"
     )
 
 
@@ -147,7 +154,15 @@ class Subject(_Table):
     shape: Shape = Field(
         description="map: an output hangs on one record; fold: on all records of its key so far"
     )
-    group: str = Field(min_length=1, description="its consumer group, with {application_id} in it")
+    names: Literal["templated", "fixed"] = Field(
+        default="templated",
+        description="templated: its names on the broker have {application_id} in them; fixed: they "
+        "are those of its deployment, and each row has a broker of its own",
+    )
+    group: str = Field(
+        min_length=1,
+        description="its consumer group, with {application_id} in it unless names are fixed",
+    )
     input: dict[Name, Input] = Field(
         min_length=1, max_length=1, description="name -> what its records are made of"
     )
@@ -181,15 +196,40 @@ class Subject(_Table):
         topics = (f"input.{role}", f"output.{result}")
         for place, text in self.texts():
             _demand_known(place, text, (*PLACEHOLDERS, *topics))
-        if "{application_id}" not in self.group:
-            raise ValueError(
-                "`group` has no {application_id} in it; each row needs a group of its own"
-            )
         used = set(self.placeholders())
-        for name in (*topics, "bootstrap"):
+        self._demand_names(used)
+        for name in (*(() if self.names == FIXED else topics), "bootstrap"):
             if name not in used:
                 raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
         return self
+
+    def _demand_names(self, used: set[str]) -> None:
+        """Refuse names that are not of the kind that the file declares."""
+        table = f"[output.{self.role_out}]"
+        topic = self.output[self.role_out].topic
+        if self.names == FIXED:
+            if "application_id" in used:
+                raise ValueError(
+                    "`names` are fixed, and {application_id} stands in a text; remove one of them"
+                )
+            if topic is None:
+                raise ValueError(f"`names` are fixed, and {table} names no `topic`")
+            if topic == self.input[self.role_in].topic:
+                raise ValueError(f"{table} has the `topic` of the input")
+        elif topic is not None:
+            raise ValueError(f"{table}: {NO_TOPIC}")
+        elif "{application_id}" not in self.group:
+            raise ValueError(
+                "`group` has no {application_id} in it; each row needs a group of its own, or a "
+                'broker of its own, as by names = "fixed"'
+            )
+
+    def topics(self, application_id: str) -> dict[str, str]:
+        """Return the topic of its input and of its output, by their names in the file."""
+        if self.names == FIXED:
+            (output,) = self.output.values()
+            return {self.role_in: self.input[self.role_in].topic, self.role_out: str(output.topic)}
+        return {role: f"{application_id}-{role}" for role in (*self.input, *self.output)}
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Go through the texts that have placeholders, with their places."""
@@ -248,14 +288,17 @@ def read(file: Path, tables: Mapping[str, Any]) -> Subject:
     inputs = tables.get("input")
     read_tables = dict(tables)
     if isinstance(inputs, dict):
-        read_tables["input"] = {name: _input(file, name, each) for name, each in inputs.items()}
+        is_fixed = tables.get("names", TEMPLATED) != TEMPLATED
+        read_tables["input"] = {
+            name: _input(file, name, each, is_fixed=is_fixed) for name, each in inputs.items()
+        }
     try:
         return Subject.model_validate(read_tables)
     except ValidationError as error:
         raise UsageProblem(f"{file}: {_first(error)}") from None
 
 
-def _input(file: Path, name: str, table: object) -> Input:
+def _input(file: Path, name: str, table: object, *, is_fixed: bool) -> Input:
     """Return the description of an input, whose size the rows choose."""
     where = f"{file}: [input.{name}]"
     if not isinstance(table, dict):
@@ -265,7 +308,12 @@ def _input(file: Path, name: str, table: object) -> Input:
             raise UsageProblem(f"{where}: `{chosen}` is chosen by each row; remove it.")
     if table.get("registry"):
         raise UsageProblem(f"{where}: `registry` waits for a later version; remove it.")
-    return described({**table, "topic": name}, where=where, folder=file.parent)
+    topic = table.get("topic", "" if is_fixed else name)
+    if topic == "":
+        raise UsageProblem(f"{where}: `names` are fixed, and it names no `topic`.")
+    if not is_fixed and "topic" in table:
+        raise UsageProblem(f"{where}: {NO_TOPIC}.")
+    return described({**table, "topic": topic}, where=where, folder=file.parent)
 
 
 def _first(error: ValidationError) -> str:

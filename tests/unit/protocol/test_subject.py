@@ -87,6 +87,58 @@ def test_a_peer_is_a_host_and_a_port(folder: Path, peer: str) -> None:
     assert "`peers.0`" in said
 
 
+FIXED = """
+name = "orders"
+version = "1"
+modes = ["exactly_once"]
+shape = "map"
+names = "fixed"
+group = "pricing"
+
+[input.orders]
+topic = "shop.orders"
+sample = "orders.jsonl"
+key = "$.account"
+
+[output.costs]
+topic = "shop.costs"
+
+[process.app]
+command = ["{python}", "app.py", "{bootstrap}"]
+"""
+
+
+def test_names_as_deployed(folder: Path) -> None:
+    """Each row has these topics, and nobody can tell topics of its own by its id."""
+    (folder / "design.toml").write_text(FIXED)
+    design = load(str(folder))
+
+    assert design.has_fixed_names
+    assert design.topics("trial-1", ["orders", "costs"]) == {
+        "orders": "shop.orders",
+        "costs": "shop.costs",
+    }
+    assert design.cannot == (Limit.TOPIC_NAMES,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('topic = "shop.orders"', "", "[input.orders]: `names` are fixed, and it names no `topic`"),
+        ('topic = "shop.costs"', "", "`names` are fixed, and [output.costs] names no `topic`"),
+        ("shop.costs", "shop.orders", "[output.costs] has the `topic` of the input"),
+        ("pricing", "{application_id}", "{application_id} stands in a text; remove one of them"),
+        ('"fixed"', '"fix"', "`names` is 'fix'"),
+    ],
+)
+def test_fixed_names_are_whole(folder: Path, old: str, new: str, said: str) -> None:
+    """A name that is missing, or that a row would change, is refused."""
+    (folder / "design.toml").write_text(FIXED.replace(old, new, 1))
+
+    with pytest.raises(UsageProblem, match=re.escape(said)):
+        load(str(folder))
+
+
 def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
     """Without a placeholder it keeps no disk, and its timeouts as deployed are its own."""
     assert load(str(folder)).cannot == ()
@@ -125,6 +177,12 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
         ("[input.orders]", "[input.costs]", "an input and an output are both called costs"),
         ("{bootstrap}", "{bootstraps}", "has {bootstraps}; there are .* Did you mean bootstrap?"),
         ("{input.orders}", "x", "no process is told {input.orders}; name it in `environment`."),
+        (
+            "[input.orders]",
+            '[input.orders]\ntopic = "o"',
+            "each row has topics of its own",
+        ),
+        ('ignore = ["$.at"]', 'topic = "c"', "[output.costs]: each row has topics of its own"),
         ("orders.jsonl", "none.jsonl", "[input.orders]: `sample` is .*none.jsonl"),
         ("[input.orders]", "[input.orders]\ncount = 5", "`count` is chosen by each row; remove it"),
         ("[input.orders]", "[input.orders]\nregistry = true", "`registry` waits for a later"),
