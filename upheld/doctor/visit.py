@@ -36,6 +36,7 @@ from upheld.kafka.reading import Reading
 from upheld.protocol.inputs import Input
 from upheld.protocol.manifest import Manifest
 from upheld.reading import read_bytes
+from upheld.supervisor import deployed
 from upheld.supervisor.environment import environment_of
 from upheld.supervisor.guarded import Child
 from upheld.supervisor.log import Log
@@ -217,8 +218,11 @@ class _Visit:
         state.mkdir()
         self.site.logs.mkdir(parents=True, exist_ok=True)
         names = names_of(self.manifest, self.application_id, self.door, state)
+        names |= deployed.places(self.site.run.scratch / f"{self.application_id}-rendered")
+        self.ready = filled(self.subject.signals.ready, names)
         self.group = filled(self.subject.group, names)
         (process,) = self.subject.process.values()
+        deployed.render(process.model_dump(), names)
         own = {name: filled(value, names) for name, value in process.environment.items()}
         tag = uuid.uuid4().hex
         environment = environment_of(self.manifest, self.site.run) | own | {INSTANCE_TAG: tag}
@@ -317,9 +321,10 @@ class _Visit:
 
     def _is_ready(self) -> bool:
         """Return whether it is ready as its file says, in whatever group it is."""
-        ready = self.subject.signals.ready
-        if ready.startswith("log:"):
-            return any(re.search(ready[4:], line) for line in self._lines())
+        if self.ready.startswith("log:"):
+            return any(re.search(self.ready[4:], line) for line in self._lines())
+        if self.ready.startswith(deployed.HTTP):
+            return deployed.answers(self.ready)
         return any(self._holds_something(group) for group in list(self.wire.groups))
 
     def _holds_something(self, group: str) -> bool:

@@ -6,7 +6,7 @@ on the broker, and asks it nothing.
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -14,10 +14,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
+from upheld.commands import filled
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.protocol import refusals
@@ -25,6 +28,7 @@ from upheld.protocol.inputs import Input, described
 from upheld.protocol.json_path import JsonPath
 from upheld.protocol.model_file import FORM, is_place
 from upheld.protocol.refusals import short
+from upheld.reading import is_file, read_text
 from upheld.text import sentence
 
 # The settings of a row that an application can be given, and the placeholders that carry them.
@@ -50,6 +54,8 @@ STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {
 }
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)?)\}")
 
+_ADDRESS: Final = re.compile(r"http://[^/:]+:(\{port\}|\d{1,5})(/|$)")
+
 # What the harness fills in, and what it is.
 PLACEHOLDERS: Final = {
     "python": "the interpreter of the harness",
@@ -62,6 +68,8 @@ PLACEHOLDERS: Final = {
     "transaction_timeout_ms": "the timeout of its transactions",
     "commit_interval_ms": "how often it commits",
     "mode": "at_least_once or exactly_once",
+    "port": "a free port of 127.0.0.1",
+    "rendered": "the folder with the files of `render`",
 }
 
 
@@ -72,7 +80,12 @@ def _path(text: str) -> str:
 
 
 def _sign(text: str) -> str:
-    """Refuse a line of a log that no pattern describes."""
+    """Refuse a line of a log that no pattern describes, and an address with no port."""
+    if text.startswith("http:"):
+        _demand_known("signals.ready", text, ("port",))
+        if not _ADDRESS.match(text):
+            raise ValueError("an address is http://127.0.0.1:{port}/ or one with another path")
+        return text
     try:
         re.compile(text.removeprefix("log:"))
     except re.error as error:
@@ -81,6 +94,16 @@ def _sign(text: str) -> str:
 
 
 Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")]
+
+
+def _inside(name: str) -> str:
+    """Refuse a file that is no file of its folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.name or ".." in path.parts or "\0" in name:
+        raise ValueError("it names a file below {rendered}, such as app.yml")
+    return name
+
+
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
 
 
@@ -114,8 +137,26 @@ class ProcessTable(_Table):
         min_length=1, description="the program and its arguments, run without a shell"
     )
     environment: dict[str, str] = Field(
-        default={}, description="its variables, beside those of the caller"
+        default={}, description="its variables, beside those that it inherits"
     )
+    render: dict[Annotated[str, AfterValidator(_inside)], str] = Field(
+        default={},
+        description="name of a file in {rendered} -> its template, in which placeholders are "
+        "filled in, such as {dir}/app.yml.tmpl",
+    )
+    _templates: dict[str, str] = PrivateAttr(default={})
+
+    @model_validator(mode="after")
+    def _are_templates_there(self, info: ValidationInfo) -> "ProcessTable":
+        """Read the templates, so that what they are told is known."""
+        folder: Path | None = (info.context or {}).get("folder")
+        for name, template in self.render.items() if folder else ():
+            assert folder
+            path = folder / filled(template, {"dir": str(folder)})
+            if not is_file(path):
+                raise ValueError(f"the template of {name}, {template}, does not exist")
+            self._templates[name] = read_text(path)
+        return self
 
 
 class SignalsTable(_Table):
@@ -123,8 +164,9 @@ class SignalsTable(_Table):
 
     ready: Annotated[str, AfterValidator(_sign)] = Field(
         default="group",
-        description="group: it has partitions of its group; log:REGEX: a line of its log matches",
-        pattern=r"^(group|log:.+)$",
+        description="group: it has partitions of its group; log:REGEX: a line of its log matches; "
+        "an address such as http://127.0.0.1:{port}/ready: it answers with a status of success",
+        pattern=r"^(group|log:.+|http://(127\.0\.0\.1|localhost):.+)$",
     )
     stop: Literal["SIGTERM", "SIGINT"] = Field(
         default="SIGTERM", description="the signal that ends it"
@@ -243,6 +285,9 @@ class Subject(_Table):
         """Go through the placeholders that are used."""
         for _, text in self.texts():
             yield from _PLACEHOLDER.findall(text)
+        for process in self.process.values():
+            for text in process._templates.values():
+                yield from _PLACEHOLDER.findall(text)
 
     @property
     def untold(self) -> tuple[str, ...]:
@@ -293,7 +338,7 @@ def read(file: Path, tables: Mapping[str, Any]) -> Subject:
             name: _input(file, name, each, is_fixed=is_fixed) for name, each in inputs.items()
         }
     try:
-        return Subject.model_validate(read_tables)
+        return Subject.model_validate(read_tables, context={"folder": file.parent})
     except ValidationError as error:
         raise UsageProblem(f"{file}: {_first(error)}") from None
 

@@ -139,6 +139,15 @@ def test_fixed_names_are_whole(folder: Path, old: str, new: str, said: str) -> N
         load(str(folder))
 
 
+def test_a_template_tells_as_an_environment_does(folder: Path) -> None:
+    """A timeout in a file is told; other braces of the file are its own."""
+    (folder / "app.yml.tmpl").write_text("session: {session_timeout_ms}\npattern: {level}\n")
+    render = '[process.app]\nrender = { "app.yml" = "{dir}/app.yml.tmpl" }'
+    (folder / "design.toml").write_text(GOOD.replace("[process.app]", render, 1))
+
+    assert load(str(folder)).untold == ("transaction timeout",)
+
+
 def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
     """Without a placeholder it keeps no disk, and its timeouts as deployed are its own."""
     assert load(str(folder)).cannot == ()
@@ -183,6 +192,26 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "each row has topics of its own",
         ),
         ('ignore = ["$.at"]', 'topic = "c"', "[output.costs]: each row has topics of its own"),
+        (
+            "[process.app]",
+            '[process.app]\nrender = { "a.yml" = "{dir}/none.tmpl" }',
+            "the template of a.yml, {dir}/none.tmpl, does not exist",
+        ),
+        (
+            "[process.app]",
+            '[process.app]\nrender = { "../a.yml" = "app.py" }',
+            "it names a file below {rendered}",
+        ),
+        (
+            "[input.orders]",
+            '[signals]\nready = "http://127.0.0.1/ready"\n[input.orders]',
+            "an address is http://127.0.0.1:{port}/",
+        ),
+        (
+            "[input.orders]",
+            '[signals]\nready = "http://127.0.0.1:{ports}/"\n[input.orders]',
+            "has {ports}; there are {port}",
+        ),
         ("orders.jsonl", "none.jsonl", "[input.orders]: `sample` is .*none.jsonl"),
         ("[input.orders]", "[input.orders]\ncount = 5", "`count` is chosen by each row; remove it"),
         ("[input.orders]", "[input.orders]\nregistry = true", "`registry` waits for a later"),
@@ -220,4 +249,8 @@ def test_the_examples_can_be_judged() -> None:
     assert naive.application
     assert safe.application.group == naive.application.group
     assert naive.untold == ("transaction timeout",)
+    fees, hasty = (load(str(ROOT / "examples" / each)) for each in ("untouched", "untouched/naive"))
+    assert fees.has_fixed_names
+    assert hasty.has_fixed_names
+    assert fees.untold == hasty.untold == ("transaction timeout", "session timeout")
     assert safe.untold == ()
