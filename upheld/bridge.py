@@ -64,7 +64,8 @@ class Bridge(Design):
         (process,) = self.tables["process"].values()
         self.command = [filled(each, names) for each in process["command"]]
         own = process.get("environment", {})
-        self.environment = os.environ | {name: filled(own[name], names) for name in own}
+        given = {name: value for name, value in os.environ.items() if self._reaches(name)}
+        self.environment = given | {name: filled(own[name], names) for name in own}
         deployed.render(process, names)
         is_ready = self._readiness(start, names)
         self._spawn()
@@ -113,6 +114,11 @@ class Bridge(Design):
             "python": PYTHON,
             **deployed.places(Path(tempfile.mkdtemp(prefix="upheld-rendered-"))),
         }
+
+    def _reaches(self, name: str) -> bool:
+        """Return whether a variable is for the application too, and not for this process alone."""
+        inherited = (*self.tables.get("inherit", ()), *self.tables.get("secrets", ()))
+        return name != "PYTHONPATH" or name in inherited
 
     def _spawn(self) -> None:
         self.lines = []

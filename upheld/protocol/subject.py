@@ -41,6 +41,8 @@ TIMEOUTS: Final = ("transaction timeout", "session timeout")
 # Clients send a heartbeat every 3 s by default, and one of three may be lost.
 SHORTEST_SESSION_MS: Final = 10_000
 HEARTBEAT_SLACK_MS: Final = 1_000
+# Variables of the caller without which few programs start.
+INHERITED: Final = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ")
 CHOSEN_BY_ROWS: Final = ("partitions", "count", "aborted_transactions")  # of an input
 NO_TOPIC: Final = 'each row has topics of its own; remove `topic`, or say names = "fixed"'
 TEMPLATED: Final = "templated"
@@ -54,7 +56,7 @@ STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {
 }
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)?)\}")
 
-_ADDRESS: Final = re.compile(r"http://[^/:]+:(\{port\}|\d{1,5})(/|$)")
+_ADDRESS: Final = re.compile(r"http://(127\.0\.0\.1|localhost):(\{port\}|\d{1,5})(/|$)")
 
 # What the harness fills in, and what it is.
 PLACEHOLDERS: Final = {
@@ -104,6 +106,7 @@ def _inside(name: str) -> str:
     return name
 
 
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$", max_length=200)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
 
 
@@ -166,7 +169,7 @@ class SignalsTable(_Table):
         default="group",
         description="group: it has partitions of its group; log:REGEX: a line of its log matches; "
         "an address such as http://127.0.0.1:{port}/ready: it answers with a status of success",
-        pattern=r"^(group|log:.+|http://(127\.0\.0\.1|localhost):.+)$",
+        pattern=r"^(group|log:.+|http://.+)$",
     )
     stop: Literal["SIGTERM", "SIGINT"] = Field(
         default="SIGTERM", description="the signal that ends it"
@@ -220,6 +223,14 @@ class Subject(_Table):
     oracle: Annotated[str, AfterValidator(_oracle)] = Field(
         default=ITSELF,
         description="itself, or a model in a file beside this one, such as orders.py:ORDERS",
+    )
+    inherit: tuple[Variable, ...] = Field(
+        default=(),
+        description="variables of the caller that reach it, beside " + ", ".join(INHERITED),
+    )
+    secrets: tuple[Variable, ...] = Field(
+        default=(),
+        description="variables of the caller that reach it, and are masked in all that is written",
     )
     restart: Literal["never", "on-exit"] = Field(
         default="never", description="whether its supervisor starts it again when it ends"

@@ -212,6 +212,8 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             '[signals]\nready = "http://127.0.0.1:{ports}/"\n[input.orders]',
             "has {ports}; there are {port}",
         ),
+        ('version = "1"', 'version = "1"\ninherit = ["A=B"]', "`inherit.0` is 'A=B'"),
+        ('version = "1"', 'version = "1"\nsecrets = "A"', "`secrets` is 'A'"),
         ("orders.jsonl", "none.jsonl", "[input.orders]: `sample` is .*none.jsonl"),
         ("[input.orders]", "[input.orders]\ncount = 5", "`count` is chosen by each row; remove it"),
         ("[input.orders]", "[input.orders]\nregistry = true", "`registry` waits for a later"),
