@@ -155,7 +155,7 @@ def test_the_application_is_told_its_names(bridge: Callable[..., Bridge]) -> Non
 def test_a_file_is_rendered_and_http_says_that_it_is_ready(
     bridge: Callable[..., Bridge], tmp_path: Path
 ) -> None:
-    """The service takes its port and its names of a file, and answers when it is ready."""
+    """The service takes its port of a file, and answers when it is ready."""
     (tmp_path / "app.ini.tmpl").write_text("[app]\nport = {port}\nbroker = {bootstrap} {other}\n")
     served = bridge(SERVES)
     file = tmp_path / "design.toml"

@@ -308,7 +308,7 @@ class Subject(_Table):
 
     @property
     def shortest_session_ms(self) -> int:
-        """The shortest session in which its heartbeats arrive in time, on a machine under load."""
+        """The shortest session, in milliseconds, in which its heartbeats arrive."""
         return max(SHORTEST_SESSION_MS, 3 * self.signals.heartbeat_ms + HEARTBEAT_SLACK_MS)
 
     @property

@@ -1,4 +1,4 @@
-"""The way in which an application without an adapter is started, as its design.toml says.
+"""How an application without an adapter is started.
 
 A bridge starts it so for rows, and the doctor for a visit.
 """
@@ -19,7 +19,7 @@ OK: Final = range(200, 300)
 
 
 def places(rendered: Path) -> dict[str, str]:
-    """Return what is filled in for the placeholders of one start: a free port, and a folder."""
+    """Return the texts of placeholders that each start has anew."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     return {"port": str(port), "rendered": str(rendered)}

@@ -1,4 +1,4 @@
-"""The proxy shortens the timeouts that clients ask for, and changes nothing else of a request."""
+"""The proxy shortens timeouts, and changes nothing else of a request."""
 
 from dataclasses import fields
 from datetime import timedelta

@@ -192,7 +192,7 @@ def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() ->
 
 
 def test_the_proxy_brings_a_transaction_timeout_about() -> None:
-    """A row that sets one needs requests that can be read, and timeouts that may be shortened."""
+    """A row that sets one needs readable requests, and the leave to shorten."""
     orders = load(str(Path(__file__).parents[3] / "examples" / "orders"))
     assert orders.application
     process = orders.application.process["app"]

@@ -149,7 +149,7 @@ def test_a_template_tells_as_an_environment_does(folder: Path) -> None:
 
 
 def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
-    """Without a placeholder it keeps no disk, and its timeouts as deployed are its own."""
+    """Without a placeholder it keeps no disk, and has timeouts of its own."""
     assert load(str(folder)).cannot == ()
     assert load(str(folder)).untold == ("transaction timeout", "session timeout")
     assert load(str(folder)).as_deployed().cannot == (Limit.TRANSACTION_TIMEOUT,)
@@ -165,7 +165,7 @@ def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
 
 @pytest.mark.parametrize(("heartbeat_ms", "session_ms"), [(3_000, 10_000), (10_000, 31_000)])
 def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session_ms: int) -> None:
-    """A session is not shortened below three heartbeats, nor below those of a usual client."""
+    """A session is not shortened below three heartbeats."""
     more = f"[signals]\nheartbeat_ms = {heartbeat_ms}\n[process.app]"
     (folder / "design.toml").write_text(GOOD.replace("[process.app]", more))
 

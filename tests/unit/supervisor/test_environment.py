@@ -1,4 +1,4 @@
-"""An application is given what it inherits, and nothing else of its caller's environment."""
+"""An application is given the variables that it inherits, and no other."""
 
 from pathlib import Path
 from types import SimpleNamespace
@@ -31,7 +31,7 @@ def application(**said: Any) -> Manifest:
 
 
 def test_nothing_but_what_is_inherited_reaches_an_application() -> None:
-    """PATH is there without being named; the harness finds its children by the run's own."""
+    """PATH is there without being named, and so is the mark of the run."""
     given = environment_of(application(inherit=("STAGE",), secrets=("DATABASE",)), RUN)
 
     assert given["STAGE"] == "production"

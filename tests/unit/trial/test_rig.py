@@ -1,4 +1,4 @@
-"""Where names are fixed, each row has a broker of its own, which ends with the row."""
+"""Where names are fixed, each row has a broker of its own."""
 
 from pathlib import Path
 from types import SimpleNamespace
