@@ -27,7 +27,7 @@ from upheld.protocol.capabilities import Capability
 from upheld.protocol.inputs import Input
 from upheld.protocol.json_path import JsonPath
 from upheld.protocol.limits import Limit
-from upheld.protocol.manifest import INHERITED, MUTANT_KEYS, Manifest
+from upheld.protocol.manifest import HIDDEN, INHERITED, MUTANT_KEYS, Manifest
 from upheld.protocol.messages import (
     PROTOCOL_VERSION,
     REPLIES_TO,
@@ -135,7 +135,9 @@ def design() -> Schema:
     parts = _without_null(_parts(TypeAdapter(Manifest)))
     manifest = parts.pop("")
     fields = manifest["properties"]
-    del fields["folder"]
+    for name in HIDDEN:
+        if name != "application":
+            del fields[name]
     fields["name"] |= {"pattern": NAME, "not": {"pattern": NO_NAME_BETWEEN_SLASHES}}
     fields["version"]["pattern"] = PRINTABLE
     for name in ("command", "prepare"):
@@ -184,7 +186,10 @@ def _tables_of_applications(fields: Schema, parts: Schema) -> list[str]:
     described = parts[Input.__name__]
     for name in CHOSEN_BY_ROWS:
         del described["properties"][name]
-    described["required"] = [each for each in described["required"] if each not in CHOSEN_BY_ROWS]
+    described["properties"]["topic"]["description"] = (
+        "its topic as it is deployed, where names are fixed"
+    )
+    del described["required"]
     del parts[JsonPath.__name__]
     for name, each in described["properties"].items():
         if JsonPath.__name__ in str(each):

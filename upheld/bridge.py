@@ -10,6 +10,7 @@ import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -22,6 +23,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from upheld.adapter import Design, Message, error, serve
 from upheld.commands import PYTHON, filled
 from upheld.reading import read_toml
+from upheld.supervisor import deployed
 
 LOG: Final = "log:"  # before the regular expression that a line of the log matches
 LOOK_S: Final = 0.05
@@ -62,8 +64,10 @@ class Bridge(Design):
         (process,) = self.tables["process"].values()
         self.command = [filled(each, names) for each in process["command"]]
         own = process.get("environment", {})
-        self.environment = os.environ | {name: filled(own[name], names) for name in own}
-        is_ready = self._readiness(start)
+        given = {name: value for name, value in os.environ.items() if self._reaches(name)}
+        self.environment = given | {name: filled(own[name], names) for name in own}
+        deployed.render(process, names)
+        is_ready = self._readiness(start, names)
         self._spawn()
         until = time.monotonic() + self.start_s
         while not is_ready():
@@ -108,7 +112,13 @@ class Bridge(Design):
             "mode": start.get("mode") or "at_least_once",
             "dir": str(self.folder),
             "python": PYTHON,
+            **deployed.places(Path(tempfile.mkdtemp(prefix="upheld-rendered-"))),
         }
+
+    def _reaches(self, name: str) -> bool:
+        """Return whether a variable is for the application too, and not for this process alone."""
+        inherited = (*self.tables.get("inherit", ()), *self.tables.get("secrets", ()))
+        return name != "PYTHONPATH" or name in inherited
 
     def _spawn(self) -> None:
         self.lines = []
@@ -136,11 +146,14 @@ class Bridge(Design):
     def _last_words(self) -> str:
         return " / ".join(self.lines[-TOLD_LINES:]) or "its log is empty"
 
-    def _readiness(self, start: Message) -> Callable[[], bool]:
+    def _readiness(self, start: Message, names: dict[str, str]) -> Callable[[], bool]:
         """Return what tells whether the process is ready; call it before the process starts."""
         if self.ready.startswith(LOG):
             line = re.compile(self.ready.removeprefix(LOG))
             return lambda: any(map(line.search, list(self.lines)))
+        if self.ready.startswith(deployed.HTTP):
+            address = filled(self.ready, names)
+            return lambda: deployed.answers(address)
         admin = AdminClient({**start.get("client", {}), "bootstrap.servers": start["bootstrap"]})
         before = self._members(admin)  # a dead one may still be there
         return lambda: bool(self._members(admin) - before)

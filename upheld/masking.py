@@ -80,17 +80,19 @@ class Secrets:
         self._learned = set[tuple[str, str]]()
         self._lock = threading.Lock()
 
-    def learn(self, name: str, value: str) -> None:
+    def learn(self, name: str, value: str, *, is_secret: bool = False) -> None:
         """Add what is secret in a setting: all of its value, or the login in an address.
 
         Args:
             name: The name of the setting; it says whether the value is a secret.
             value: The value as it was given.
+            is_secret: Whether all of it is a secret, whatever its name.
         """
-        if (name, value) in self._learned:
+        if (name, value) in self._learned and not is_secret:
             return
         masks: dict[str, str] = {}
-        for called, secret in _secrets_in(name, value[:MOST_BYTES]):
+        found = [(name, value[:MOST_BYTES])] if is_secret else []
+        for called, secret in (*found, *_secrets_in(name, value[:MOST_BYTES])):
             masks |= _masks(called, secret)
         with self._lock:
             self._learned.add((name, value))

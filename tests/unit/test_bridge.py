@@ -33,6 +33,26 @@ STOP = {"type": "stop", "deadline_ms": 5000}
 WAITS = "import time; print('up', flush=True); time.sleep(60)"
 
 
+SERVES = """
+import configparser, http.server, os
+read = configparser.ConfigParser()
+read.read(os.environ['FILE'])
+print(read['app']['broker'], flush=True)
+answers = [503, 200]
+
+class Health(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        status = answers.pop(0)
+        print(status, flush=True)
+        self.send_response(status if self.path == '/ready' else 404)
+        self.end_headers()
+    def log_message(self, *_):
+        pass
+
+http.server.HTTPServer(('127.0.0.1', read.getint('app', 'port')), Health).serve_forever()
+"""
+
+
 class Bridge:
     """A bridge over one application, and the conversation with it."""
 
@@ -56,7 +76,18 @@ class Bridge:
         ]
         file = folder / "design.toml"
         file.write_text("\n".join(lines))
-        self.log = folder / "log"
+        self.begin(file)
+
+    @classmethod
+    def of(cls, file: Path) -> "Bridge":
+        """Return a bridge over an application whose file is there."""
+        made = cls.__new__(cls)
+        made.begin(file)
+        return made
+
+    def begin(self, file: Path) -> None:
+        """Start it."""
+        self.log = file.parent / "log"
         with self.log.open("w") as log:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "upheld.bridge", str(file), "relay", "ledger"],
@@ -119,6 +150,28 @@ def test_the_application_is_told_its_names(bridge: Callable[..., Bridge]) -> Non
         "told broker:9092 trial-1-orders trial-1-costs exactly_once a",
         "up",
     ]
+
+
+def test_a_file_is_rendered_and_http_says_that_it_is_ready(
+    bridge: Callable[..., Bridge], tmp_path: Path
+) -> None:
+    """The service takes its port of a file, and answers when it is ready."""
+    (tmp_path / "app.ini.tmpl").write_text("[app]\nport = {port}\nbroker = {bootstrap} {other}\n")
+    served = bridge(SERVES)
+    file = tmp_path / "design.toml"
+    text = file.read_text().replace('"log:^up"', '"http://127.0.0.1:{port}/ready"')
+    render = 'render = { "conf/app.ini" = "{dir}/app.ini.tmpl" }\n[process.app.environment]'
+    text = text.replace(
+        "[process.app.environment]", f'{render}\nFILE = "{{rendered}}/conf/app.ini"'
+    )
+    file.write_text(text)
+    served.close()
+    again = Bridge.of(file)
+
+    assert again.ask(START)["type"] == "ready"
+    assert again.ask(STOP) == {"type": "stopped"}
+    assert again.log.read_text().splitlines() == ["broker:9092 {other}", "503", "200"]
+    again.close()
 
 
 def test_it_is_ended_by_its_signal(bridge: Callable[..., Bridge]) -> None:

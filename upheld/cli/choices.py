@@ -23,13 +23,29 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
     """
     told = {"is_its_own_oracle": bool(getattr(arguments, "oracle", None))}
     loaded = [manifest.load(name).model_copy(update=told) for name in given(arguments)]
+    if getattr(arguments, "timeouts", None) == "deployed":
+        loaded = [design.as_deployed() for design in loaded]
     for design in loaded:
+        _demand_own_broker(design, arguments)
         examples(design)
     demand_programs(loaded)
     names = [design.name for design in loaded]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UsageProblem(f"Two of the designs are named {twice}; give each a name of its own.")
     return loaded
+
+
+def _demand_own_broker(design: Manifest, arguments: argparse.Namespace) -> None:
+    """Refuse a cluster of somebody else for an application whose names are fixed.
+
+    Raises:
+        UsageProblem: Its names may be those of a deployment there.
+    """
+    if design.has_fixed_names and getattr(arguments, "bootstrap", None):
+        raise UsageProblem(
+            f"{design.file}: `names` are fixed, and on the cluster of --bootstrap they may be "
+            "those of a deployment; leave out --bootstrap, and each row has a broker of its own."
+        )
 
 
 def request_of(arguments: argparse.Namespace) -> Request:

@@ -229,6 +229,11 @@ def opened_rig(
             say.print(visible(said), markup=False)
         prepare_all(designs, run, out)
         reading = Reading(broker.bootstrap, broker.client)
+        asked = Asked(arguments.broker, image=arguments.image)
+
+        def another(logs: Path) -> Broker:
+            return open_broker(asked, run=run, log_dir=logs)
+
         rig = Rig(
             run,
             broker,
@@ -239,6 +244,7 @@ def opened_rig(
             arguments.time_scale,
             out / HISTORIES,
             stores,
+            another=another if broker.ours else None,
         )
         opened.callback(rig.close)
         reading.canary(f"upheld-canary-{run.run_id}")

@@ -253,10 +253,23 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         default=[],
         help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'; repeatable",
     )
+    add_timeouts(to)
     add_seed(to)
     add_quiet(to)
     to.add_argument(
         "--json", action="store_true", help="print the results as JSON (progress goes to stderr)"
+    )
+
+
+def add_timeouts(to: argparse.ArgumentParser) -> None:
+    """Add the option that leaves the timeouts of an application as they are."""
+    add_one_of(
+        to,
+        "--timeouts",
+        ("shortened", "deployed"),
+        "of an application without an adapter that is not told its session or transaction timeout: "
+        "the proxy shortens the ones that it asks for, or they stay as deployed, each kill costs "
+        "them, and rows that cannot wait are unsupported (default: shortened)",
     )
 
 
@@ -356,6 +369,7 @@ def run_options(to: argparse.ArgumentParser) -> None:
         "there it deletes again "
         "(default: a server of our own, from PATH)",
     )
+    add_timeouts(to)
     add_seed(to)
     add_reports(to)
     to.add_argument(

@@ -39,7 +39,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult, Summary, baseline, file_of, hints, matrix, read, table
 from upheld.report.folder import HISTORIES
 from upheld.report.oracles import resting
-from upheld.report.reasons import pinned, unsupported
+from upheld.report.reasons import pinned, shortened, unsupported
 from upheld.runner.account import RunAccount
 from upheld.runner.choice import Choice, First
 from upheld.runner.lane import LanePlugin, Line, as_lane, is_lane
@@ -316,6 +316,7 @@ def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
         *unsupported(rows),
         *pinned(summary.specs, summary.newer),
         *resting(rows),
+        *shortened(rows),
     ]
     if summary.cpu_s:
         taken = ", ".join(f"{part} {seconds:.0f}" for part, seconds in summary.cpu_s.items())

@@ -12,6 +12,7 @@ from typing import Any, NamedTuple
 
 from upheld.doctor.seen import Seen
 from upheld.errors import UsageProblem
+from upheld.protocol.subject import FIXED
 from upheld.reading import loaded_toml
 
 
@@ -41,7 +42,7 @@ def assumed(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "version": "1",
         "modes": ["at_least_once"],
         "shape": "map",
-        "group": "{application_id}",
+        "group": "unknown" if tables.get("names") == FIXED else "{application_id}",
     }
     return {name: value for name, value in known.items() if name not in tables}
 
@@ -53,8 +54,9 @@ def additions(tables: Mapping[str, Any], folder: Path, seen: Seen) -> list[Addit
         found["modes"] = ["exactly_once"]
     if "group" in found:
         name = next(iter(seen.groups), "")
-        if seen.application_id not in name:
-            del found["group"]  # it has none, or one that is fixed: there is nothing to write
+        is_fixed = seen.application_id not in name
+        if not name or is_fixed != (tables.get("names") == FIXED):
+            del found["group"]  # it has none, or one of the other kind: there is nothing to write
         else:
             found["group"] = name.replace(seen.application_id, "{application_id}")
     added = [Addition((), name, value) for name, value in found.items()]

@@ -11,7 +11,7 @@ from typing import Final, Literal, NamedTuple
 from upheld.doctor.seen import Group, Seen, Visit
 from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.subject import Subject
+from upheld.protocol.subject import FIXED, Subject
 
 Mark = Literal["fine", "note", "wrong"]
 MARKS: Final[dict[Mark, str]] = {"fine": "✓", "note": "!", "wrong": "✗"}
@@ -125,7 +125,8 @@ def _input(case: Case) -> Iterator[Finding]:
             "wrong",
             f"it asks for the topic {named}, and never reads the one that it was given, "
             f"{case.given_input}",
-            f"let its environment or command name its input: {{input.{case.subject.role_in}}}",
+            f"let its environment or command name its input: {{input.{case.subject.role_in}}}"
+            f"{_as_deployed(case, f'input.{case.subject.role_in}', [*topics.unknown, *others])}",
         )
     elif case.seen.ended_early is None:
         yield Finding(
@@ -134,6 +135,12 @@ def _input(case: Case) -> Iterator[Finding]:
             f"it reads no topic, and was given {case.given_input}",
             "see whether it reaches the broker at {bootstrap}",
         )
+
+
+def _as_deployed(case: Case, table: str, seen: list[str]) -> str:
+    """Return the lines of design.toml by which an application keeps its own topics."""
+    names = "" if case.subject.names == FIXED else f'names = "{FIXED}" and '
+    return f'; or judge it as it is deployed: {names}[{table}] topic = "{seen[0]}"'
 
 
 def _output(case: Case) -> Iterator[Finding]:
@@ -147,7 +154,8 @@ def _output(case: Case) -> Iterator[Finding]:
             "wrong",
             f"it asks for {', '.join(others)}, and never writes to the topic that it was given, "
             f"{case.given_output}",
-            f"let its environment or command name its output: {{output.{case.subject.role_out}}}",
+            f"let its environment or command name its output: {{output.{case.subject.role_out}}}"
+            f"{_as_deployed(case, f'output.{case.subject.role_out}', others)}",
         )
     elif case.seen.outputs.count:
         yield Finding(
@@ -167,16 +175,18 @@ def _group(case: Case) -> Iterator[Finding]:
     seen = case.seen
     wanted = case.group_name
     if group := seen.groups.get(wanted):
-        yield from _membership(wanted, group)
+        yield from _membership(case, wanted, group)
     elif seen.groups:
         name = next(iter(seen.groups))
         if seen.application_id in name:
             pattern = name.replace(seen.application_id, "{application_id}")
             way_out = f'design.toml: group = "{pattern}"'
+        elif case.subject.names == FIXED:
+            way_out = f'design.toml: group = "{name}"'
         else:
             way_out = (
-                "let its environment or command name the group, with {application_id} in it; a "
-                "name that is fixed is that of another row too"
+                "let its environment or command name the group, with {application_id} in it; or "
+                f'judge it as it is deployed: names = "{FIXED}" and group = "{name}"'
             )
         yield Finding("group", "wrong", f"it joined the group {name}, not {wanted}", way_out)
     elif case.given_input in seen.topics.read:
@@ -188,7 +198,7 @@ def _group(case: Case) -> Iterator[Finding]:
         )
 
 
-def _membership(name: str, group: Group) -> Iterator[Finding]:
+def _membership(case: Case, name: str, group: Group) -> Iterator[Finding]:
     kind = f"static ({', '.join(group.static)})" if group.static else "dynamic"
     session_ms = group.session_timeout_ms
     if group.protocol == "classic" and session_ms is not None and session_ms > SESSION_MS:
@@ -197,7 +207,8 @@ def _membership(name: str, group: Group) -> Iterator[Finding]:
             "note",
             f"{kind} member of {name} with a session of {session_ms / 1000:g} s: after a kill its "
             "partitions wait for that long",
-            "let its environment take {session_timeout_ms}, and rows are quicker",
+            "let its environment take {session_timeout_ms}, and rows are quicker; else the proxy "
+            f"shortens it to {case.subject.shortest_session_ms} ms",
         )
     else:
         session = f", session {session_ms / 1000:g} s" if session_ms is not None else ""
@@ -217,7 +228,8 @@ def _transactions(case: Case) -> Iterator[Finding]:
                 'promise what it does, modes = ["at_least_once"], or write in transactions',
             )
         return
-    fixed = [name for name in seen.transactions if seen.application_id not in name]
+    is_fixed = case.subject.names == FIXED
+    fixed = [name for name in seen.transactions if not is_fixed and seen.application_id not in name]
     named = ", ".join(f"{name} ({ms / 1000:g} s)" for name, ms in seen.transactions.items())
     if fixed:
         yield Finding(
@@ -225,14 +237,15 @@ def _transactions(case: Case) -> Iterator[Finding]:
             "wrong",
             f"its transactional id is {', '.join(fixed)} whatever it is told: a second instance or "
             "row would fence it",
-            "put {application_id} and {instance} into it",
+            "put {application_id} and {instance} into it; or judge it as it is deployed: "
+            f'names = "{FIXED}"',
         )
     elif max(seen.transactions.values()) > TRANSACTION_MS:
         yield Finding(
             "transaction-timeout",
             "note",
             f"transactional ids with their timeouts: {named}; after a kill readers wait for that",
-            "let its environment take {transaction_timeout_ms}, and rows are quicker",
+            "let its environment take {transaction_timeout_ms}; else the proxy shortens it",
         )
     else:
         yield Finding("transactions", "fine", f"transactional ids with their timeouts: {named}")

@@ -36,6 +36,7 @@ from upheld.kafka.reading import Reading
 from upheld.protocol.inputs import Input
 from upheld.protocol.manifest import Manifest
 from upheld.reading import read_bytes
+from upheld.supervisor import deployed
 from upheld.supervisor.environment import environment_of
 from upheld.supervisor.guarded import Child
 from upheld.supervisor.log import Log
@@ -114,8 +115,9 @@ def names_of(
 ) -> dict[str, str]:
     """Return the text for each placeholder of an application's file."""
     assert manifest.application
-    topics = {f"input.{role}": f"{application_id}-{role}" for role in manifest.application.input}
-    topics |= {f"output.{role}": f"{application_id}-{role}" for role in manifest.application.output}
+    given = manifest.application.topics(application_id)
+    topics = {f"input.{role}": given[role] for role in manifest.application.input}
+    topics |= {f"output.{role}": given[role] for role in manifest.application.output}
     return topics | {
         "python": PYTHON,
         "dir": str(manifest.folder),
@@ -146,8 +148,9 @@ class _Visit:
         self.wire = Wire(self.proxy)
         self.proxy.taps.append(self.wire.hear)
         self.door = self.proxy.door(DOOR)
-        self.input = f"{application_id}-{self.subject.role_in}"
-        self.output = f"{application_id}-{self.subject.role_out}"
+        topics = self.subject.topics(application_id)
+        self.input = topics[self.subject.role_in]
+        self.output = topics[self.subject.role_out]
         self.feed = Feed(self.reading.settings, application_id)
         self.ends: dict[str, int] = {}
         self.sent: list[Send] = []
@@ -215,8 +218,11 @@ class _Visit:
         state.mkdir()
         self.site.logs.mkdir(parents=True, exist_ok=True)
         names = names_of(self.manifest, self.application_id, self.door, state)
+        names |= deployed.places(self.site.run.scratch / f"{self.application_id}-rendered")
+        self.ready = filled(self.subject.signals.ready, names)
         self.group = filled(self.subject.group, names)
         (process,) = self.subject.process.values()
+        deployed.render(process.model_dump(), names)
         own = {name: filled(value, names) for name, value in process.environment.items()}
         tag = uuid.uuid4().hex
         environment = environment_of(self.manifest, self.site.run) | own | {INSTANCE_TAG: tag}
@@ -315,9 +321,10 @@ class _Visit:
 
     def _is_ready(self) -> bool:
         """Return whether it is ready as its file says, in whatever group it is."""
-        ready = self.subject.signals.ready
-        if ready.startswith("log:"):
-            return any(re.search(ready[4:], line) for line in self._lines())
+        if self.ready.startswith("log:"):
+            return any(re.search(self.ready[4:], line) for line in self._lines())
+        if self.ready.startswith(deployed.HTTP):
+            return deployed.answers(self.ready)
         return any(self._holds_something(group) for group in list(self.wire.groups))
 
     def _holds_something(self, group: str) -> bool:

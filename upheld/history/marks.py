@@ -128,6 +128,11 @@ class Happening(StrEnum):
     START_REFUSED = "start-refused", None, "refused to start"
     INPUT_SHARED = "input-shared", None, "the input is shared"
     SESSION_SET = "session-set", None, "the session of the group was set"
+    TIMEOUT_SHORTENED = (
+        "timeout-shortened",
+        None,
+        "{timeout} shortened from {asked} to {given} ms by the proxy",
+    )
     INPUT_LEFT = "input-left", None, "stopped in the middle of its input"
     TORN_FILE_READ = "torn-file-read", None, "the torn file was read"
     RECOVERED = "recovered", None, "recovered"

@@ -15,7 +15,7 @@ from upheld.programs import PROGRAMS
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.subject import SETTINGS, Subject
+from upheld.protocol.subject import SETTINGS
 from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Scenario, Step
 from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
@@ -191,7 +191,7 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
             yield f"{design.name} keeps no state in {kind} (capability {kind})"
     if design.application:
         yield from _of_programs(row, f"{design.name} is judged as it is")
-        yield from _beyond(row, design.name, design.application)
+        yield from _beyond(row, design)
     elif design.is_its_own_oracle:
         yield from _by_itself(row, design)
 
@@ -215,12 +215,15 @@ def _by_itself(row: Row, design: Manifest) -> Iterator[str]:
         yield f"{name}: nothing but its outputs is compared"
 
 
-def _beyond(row: Row, name: str, subject: Subject) -> Iterator[str]:
+def _beyond(row: Row, design: Manifest) -> Iterator[str]:
     """Go through the reasons why an application without an adapter cannot be judged on a row."""
-    told = set(subject.placeholders())
+    assert design.application
+    name = design.name
+    told = set(design.application.placeholders())
     for setting, placeholder in SETTINGS.items():
-        if setting == TRANSACTION_TIMEOUT and row.mode != "exactly_once":
-            continue  # there are no transactions
+        is_shortened = design.timeouts == "shortened" or row.mode != "exactly_once"
+        if setting == TRANSACTION_TIMEOUT and is_shortened:
+            continue  # the proxy sees to it, or there are no transactions
         if any(_settings(row, setting)) and placeholder not in told:
             yield f"{name} is not told its {setting}: design.toml has no {{{placeholder}}}"
 
@@ -275,5 +278,13 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
         raise MachineLacks("no node of somebody else's cluster is killed")
     if not broker_is_ours and any(step.text == KILLS_THE_BROKER for step in row.steps):
         raise MachineLacks("a cluster of somebody else is not killed")
-    if is_secured and THROUGH_PROXY in row.tags:
+    if is_secured and (THROUGH_PROXY in row.tags or _is_shortened_for(row, design)):
         raise MachineLacks(SECURED)
+
+
+def _is_shortened_for(row: Row, design: Manifest) -> bool:
+    """Return whether a row sets a transaction timeout that only the proxy brings about."""
+    if design.timeouts != "shortened" or TRANSACTION_TIMEOUT not in design.untold:
+        return False
+    (taken,) = (each for each in TAKEN if each.limit is Limit.TRANSACTION_TIMEOUT)
+    return any(_settings(row, TRANSACTION_TIMEOUT)) or taken.is_needed_by(row)

@@ -86,6 +86,7 @@ def lose(trial: Trial, application: Application, name: str, within_ms: int) -> N
         name: The instance that dies.
         within_ms: The time that is promised, from the death on.
     """
+    trial.waits.demand_quick(application, within_ms)
     before = _position(trial, application, stable=False) or {}
     trial.mark(Happening.MEMBER_DIED)
     since_ms = trial.now_ms

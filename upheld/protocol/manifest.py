@@ -30,7 +30,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.messages import Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
 from upheld.protocol.refusals import short
-from upheld.protocol.subject import ITSELF, STANDS_FOR, Subject
+from upheld.protocol.subject import FIXED, ITSELF, STANDS_FOR, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
@@ -58,7 +58,7 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
 # Fields of a manifest that no file has.
-HIDDEN: Final = ("folder", "application", "is_its_own_oracle")
+HIDDEN: Final = ("folder", "application", "is_its_own_oracle", "timeouts")
 OF_ADAPTERS: Final = ("command", "programs", "local_state")
 ALONE: Final = (Capability.SCALE,)  # what an application can offer without an adapter
 BRIDGE: Final = "upheld.bridge"  # the adapter of an application that has none
@@ -118,6 +118,7 @@ def _path_inside(name: str) -> str:
 
 
 Emits = Literal["every-state"]
+Timeouts = Literal["shortened", "deployed"]
 Argument = Annotated[str, AfterValidator(_without_nul)]
 
 
@@ -249,6 +250,11 @@ class Manifest(BaseModel):
     is_its_own_oracle: bool = Field(
         default=False, description="whether it is compared with itself, as --oracle itself asks"
     )
+    timeouts: Timeouts = Field(
+        default="shortened",
+        description="of an application that is not told its timeouts: whether the proxy shortens "
+        "those that it asks for, as --timeouts says",
+    )
     sin: ExpectedViolation | None = Field(
         default=None,
         validation_alias=AliasChoices(*MUTANT_KEYS),
@@ -273,6 +279,30 @@ class Manifest(BaseModel):
         if self.application is None or self.application.oracle == ITSELF:
             return None
         return model_of(self.file, self.application.oracle)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The timeouts that it asks for by itself, whatever a row sets."""
+        return self.application.untold if self.application else ()
+
+    @property
+    def has_fixed_names(self) -> bool:
+        """Whether two rows on one broker would share topics, group and transactional ids."""
+        return self.application is not None and self.application.names == FIXED
+
+    def topics(self, application_id: str, roles: Iterable[str]) -> dict[str, str]:
+        """Return the names of the topics that take these roles for an application."""
+        own = self.application.topics(application_id) if self.application else {}
+        return {role: own.get(role, f"{application_id}-{role}") for role in roles}
+
+    def as_deployed(self) -> "Manifest":
+        """Return the same design, whose timeouts stay as they are.
+
+        It cannot take the transaction timeout that a row sets, if it is not told.
+        """
+        lost = [Limit.TRANSACTION_TIMEOUT] if "transaction timeout" in self.untold else []
+        cannot = tuple(dict.fromkeys([*self.cannot, *lost]))
+        return self.model_copy(update={"timeouts": "deployed", "cannot": cannot})
 
     def may_build(self, program: str) -> bool:
         """Return whether `prepare` may make a program that a command names by a path."""
@@ -355,8 +385,8 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
     read = subject.read(file, {name: fields.pop(name) for name in subject.FIELDS if name in fields})
     used = set(read.placeholders())
     cannot = fields.get("cannot", [])
-    if isinstance(cannot, list) and "transaction_timeout_ms" not in used:
-        cannot = [*cannot, Limit.TRANSACTION_TIMEOUT]
+    if isinstance(cannot, list) and read.names == FIXED:
+        cannot = [*cannot, *({Limit.TOPIC_NAMES} - set(cannot))]
     programs = STANDS_FOR[read.shape]
     return fields | {
         "application": read,

@@ -6,7 +6,7 @@ on the broker, and asks it nothing.
 
 import re
 from collections.abc import Iterator, Mapping
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal
 
 from pydantic import (
@@ -14,10 +14,13 @@ from pydantic import (
     BaseModel,
     ConfigDict,
     Field,
+    PrivateAttr,
     ValidationError,
+    ValidationInfo,
     model_validator,
 )
 
+from upheld.commands import filled
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.protocol import refusals
@@ -25,6 +28,7 @@ from upheld.protocol.inputs import Input, described
 from upheld.protocol.json_path import JsonPath
 from upheld.protocol.model_file import FORM, is_place
 from upheld.protocol.refusals import short
+from upheld.reading import is_file, read_text
 from upheld.text import sentence
 
 # The settings of a row that an application can be given, and the placeholders that carry them.
@@ -33,7 +37,16 @@ SETTINGS: Final = {
     "session timeout": "session_timeout_ms",
     "commit interval": "commit_interval_ms",
 }
-CHOSEN_BY_ROWS: Final = ("topic", "partitions", "count", "aborted_transactions")  # of an input
+TIMEOUTS: Final = ("transaction timeout", "session timeout")
+# Clients send a heartbeat every 3 s by default, and one of three may be lost.
+SHORTEST_SESSION_MS: Final = 10_000
+HEARTBEAT_SLACK_MS: Final = 1_000
+# Variables of the caller without which few programs start.
+INHERITED: Final = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ")
+CHOSEN_BY_ROWS: Final = ("partitions", "count", "aborted_transactions")  # of an input
+NO_TOPIC: Final = 'each row has topics of its own; remove `topic`, or say names = "fixed"'
+TEMPLATED: Final = "templated"
+FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
 Shape = Literal["map", "fold"]
 # The shipped programs in whose place an application of a shape is judged.
@@ -42,6 +55,8 @@ STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {
     "fold": ("relay", "ledger"),
 }
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)?)\}")
+
+_ADDRESS: Final = re.compile(r"http://(127\.0\.0\.1|localhost):(\{port\}|\d{1,5})(/|$)")
 
 # What the harness fills in, and what it is.
 PLACEHOLDERS: Final = {
@@ -55,6 +70,8 @@ PLACEHOLDERS: Final = {
     "transaction_timeout_ms": "the timeout of its transactions",
     "commit_interval_ms": "how often it commits",
     "mode": "at_least_once or exactly_once",
+    "port": "a free port of 127.0.0.1",
+    "rendered": "the folder with the files of `render`",
 }
 
 
@@ -65,7 +82,12 @@ def _path(text: str) -> str:
 
 
 def _sign(text: str) -> str:
-    """Refuse a line of a log that no pattern describes."""
+    """Refuse a line of a log that no pattern describes, and an address with no port."""
+    if text.startswith("http:"):
+        _demand_known("signals.ready", text, ("port",))
+        if not _ADDRESS.match(text):
+            raise ValueError("an address is http://127.0.0.1:{port}/ or one with another path")
+        return text
     try:
         re.compile(text.removeprefix("log:"))
     except re.error as error:
@@ -73,6 +95,18 @@ def _sign(text: str) -> str:
     return text
 
 
+Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")]
+
+
+def _inside(name: str) -> str:
+    """Refuse a file that is no file of its folder."""
+    path = PurePosixPath(name)
+    if path.is_absolute() or not path.name or ".." in path.parts or "\0" in name:
+        raise ValueError("it names a file below {rendered}, such as app.yml")
+    return name
+
+
+Variable = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$", max_length=200)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
 
 
@@ -94,6 +128,9 @@ class OutputTable(_Table):
         ge=2_100,
         description="an output is visible that long after its input, on a machine at rest",
     )
+    topic: Topic | None = Field(
+        default=None, description="its topic as it is deployed, where names are fixed"
+    )
 
 
 class ProcessTable(_Table):
@@ -103,8 +140,26 @@ class ProcessTable(_Table):
         min_length=1, description="the program and its arguments, run without a shell"
     )
     environment: dict[str, str] = Field(
-        default={}, description="its variables, beside those of the caller"
+        default={}, description="its variables, beside those that it inherits"
     )
+    render: dict[Annotated[str, AfterValidator(_inside)], str] = Field(
+        default={},
+        description="name of a file in {rendered} -> its template, in which placeholders are "
+        "filled in, such as {dir}/app.yml.tmpl",
+    )
+    _templates: dict[str, str] = PrivateAttr(default={})
+
+    @model_validator(mode="after")
+    def _are_templates_there(self, info: ValidationInfo) -> "ProcessTable":
+        """Read the templates, so that what they are told is known."""
+        folder: Path | None = (info.context or {}).get("folder")
+        for name, template in self.render.items() if folder else ():
+            assert folder
+            path = folder / filled(template, {"dir": str(folder)})
+            if not is_file(path):
+                raise ValueError(f"the template of {name}, {template}, does not exist")
+            self._templates[name] = read_text(path)
+        return self
 
 
 class SignalsTable(_Table):
@@ -112,13 +167,21 @@ class SignalsTable(_Table):
 
     ready: Annotated[str, AfterValidator(_sign)] = Field(
         default="group",
-        description="group: it has partitions of its group; log:REGEX: a line of its log matches",
-        pattern=r"^(group|log:.+)$",
+        description="group: it has partitions of its group; log:REGEX: a line of its log matches; "
+        "an address such as http://127.0.0.1:{port}/ready: it answers with a status of success",
+        pattern=r"^(group|log:.+|http://.+)$",
     )
     stop: Literal["SIGTERM", "SIGINT"] = Field(
         default="SIGTERM", description="the signal that ends it"
     )
     start_s: float = Field(default=50, gt=0, le=55, description="the longest until it is ready")
+    heartbeat_ms: int = Field(
+        default=3_000,
+        ge=1,
+        le=60_000,
+        description="how often its consumers send heartbeats, as they are configured; no session "
+        "is shortened below three of them",
+    )
 
 
 def _oracle(name: str) -> str:
@@ -136,7 +199,15 @@ class Subject(_Table):
     shape: Shape = Field(
         description="map: an output hangs on one record; fold: on all records of its key so far"
     )
-    group: str = Field(min_length=1, description="its consumer group, with {application_id} in it")
+    names: Literal["templated", "fixed"] = Field(
+        default="templated",
+        description="templated: its names on the broker have {application_id} in them; fixed: they "
+        "are those of its deployment, and each row has a broker of its own",
+    )
+    group: str = Field(
+        min_length=1,
+        description="its consumer group, with {application_id} in it unless names are fixed",
+    )
     input: dict[Name, Input] = Field(
         min_length=1, max_length=1, description="name -> what its records are made of"
     )
@@ -152,6 +223,14 @@ class Subject(_Table):
     oracle: Annotated[str, AfterValidator(_oracle)] = Field(
         default=ITSELF,
         description="itself, or a model in a file beside this one, such as orders.py:ORDERS",
+    )
+    inherit: tuple[Variable, ...] = Field(
+        default=(),
+        description="variables of the caller that reach it, beside " + ", ".join(INHERITED),
+    )
+    secrets: tuple[Variable, ...] = Field(
+        default=(),
+        description="variables of the caller that reach it, and are masked in all that is written",
     )
     restart: Literal["never", "on-exit"] = Field(
         default="never", description="whether its supervisor starts it again when it ends"
@@ -170,15 +249,40 @@ class Subject(_Table):
         topics = (f"input.{role}", f"output.{result}")
         for place, text in self.texts():
             _demand_known(place, text, (*PLACEHOLDERS, *topics))
-        if "{application_id}" not in self.group:
-            raise ValueError(
-                "`group` has no {application_id} in it; each row needs a group of its own"
-            )
         used = set(self.placeholders())
-        for name in (*topics, "bootstrap"):
+        self._demand_names(used)
+        for name in (*(() if self.names == FIXED else topics), "bootstrap"):
             if name not in used:
                 raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
         return self
+
+    def _demand_names(self, used: set[str]) -> None:
+        """Refuse names that are not of the kind that the file declares."""
+        table = f"[output.{self.role_out}]"
+        topic = self.output[self.role_out].topic
+        if self.names == FIXED:
+            if "application_id" in used:
+                raise ValueError(
+                    "`names` are fixed, and {application_id} stands in a text; remove one of them"
+                )
+            if topic is None:
+                raise ValueError(f"`names` are fixed, and {table} names no `topic`")
+            if topic == self.input[self.role_in].topic:
+                raise ValueError(f"{table} has the `topic` of the input")
+        elif topic is not None:
+            raise ValueError(f"{table}: {NO_TOPIC}")
+        elif "{application_id}" not in self.group:
+            raise ValueError(
+                "`group` has no {application_id} in it; each row needs a group of its own, or a "
+                'broker of its own, as by names = "fixed"'
+            )
+
+    def topics(self, application_id: str) -> dict[str, str]:
+        """Return the topic of its input and of its output, by their names in the file."""
+        if self.names == FIXED:
+            (output,) = self.output.values()
+            return {self.role_in: self.input[self.role_in].topic, self.role_out: str(output.topic)}
+        return {role: f"{application_id}-{role}" for role in (*self.input, *self.output)}
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Go through the texts that have placeholders, with their places."""
@@ -192,6 +296,20 @@ class Subject(_Table):
         """Go through the placeholders that are used."""
         for _, text in self.texts():
             yield from _PLACEHOLDER.findall(text)
+        for process in self.process.values():
+            for text in process._templates.values():
+                yield from _PLACEHOLDER.findall(text)
+
+    @property
+    def untold(self) -> tuple[str, ...]:
+        """The timeouts that it is not told, by their names in `SETTINGS`."""
+        told = set(self.placeholders())
+        return tuple(name for name in TIMEOUTS if SETTINGS[name] not in told)
+
+    @property
+    def shortest_session_ms(self) -> int:
+        """The shortest session, in milliseconds, in which its heartbeats arrive."""
+        return max(SHORTEST_SESSION_MS, 3 * self.signals.heartbeat_ms + HEARTBEAT_SLACK_MS)
 
     @property
     def role_in(self) -> str:
@@ -226,14 +344,17 @@ def read(file: Path, tables: Mapping[str, Any]) -> Subject:
     inputs = tables.get("input")
     read_tables = dict(tables)
     if isinstance(inputs, dict):
-        read_tables["input"] = {name: _input(file, name, each) for name, each in inputs.items()}
+        is_fixed = tables.get("names", TEMPLATED) != TEMPLATED
+        read_tables["input"] = {
+            name: _input(file, name, each, is_fixed=is_fixed) for name, each in inputs.items()
+        }
     try:
-        return Subject.model_validate(read_tables)
+        return Subject.model_validate(read_tables, context={"folder": file.parent})
     except ValidationError as error:
         raise UsageProblem(f"{file}: {_first(error)}") from None
 
 
-def _input(file: Path, name: str, table: object) -> Input:
+def _input(file: Path, name: str, table: object, *, is_fixed: bool) -> Input:
     """Return the description of an input, whose size the rows choose."""
     where = f"{file}: [input.{name}]"
     if not isinstance(table, dict):
@@ -243,7 +364,12 @@ def _input(file: Path, name: str, table: object) -> Input:
             raise UsageProblem(f"{where}: `{chosen}` is chosen by each row; remove it.")
     if table.get("registry"):
         raise UsageProblem(f"{where}: `registry` waits for a later version; remove it.")
-    return described({**table, "topic": name}, where=where, folder=file.parent)
+    topic = table.get("topic", "" if is_fixed else name)
+    if topic == "":
+        raise UsageProblem(f"{where}: `names` are fixed, and it names no `topic`.")
+    if not is_fixed and "topic" in table:
+        raise UsageProblem(f"{where}: {NO_TOPIC}.")
+    return described({**table, "topic": topic}, where=where, folder=file.parent)
 
 
 def _first(error: ValidationError) -> str:

@@ -4,6 +4,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Final
 
+from upheld.history.marks import Happening
 from upheld.report.model import RowResult
 from upheld.text import visible
 from upheld.verdicts import Reason, Verdict
@@ -17,6 +18,17 @@ def unsupported(rows: Iterable[RowResult]) -> Iterator[str]:
     """Go through the reasons why rows are unsupported, each with its rows."""
     for reason, ids in _by_reason(rows).items():
         yield visible(f"unsupported, since {reason}: {few(ids)}")
+
+
+def shortened(rows: Iterable[RowResult]) -> Iterator[str]:
+    """Go through the timeouts that the proxy has shortened, each with its designs."""
+    found = defaultdict[str, dict[str, None]](dict)
+    for row in rows:
+        for mark in row.marks:
+            if mark.get("happening") == Happening.TIMEOUT_SHORTENED:
+                found[str(mark["fault"])][row.design] = None
+    for said, designs in found.items():
+        yield visible(f"{', '.join(designs)}: {said}; --timeouts deployed leaves it")
 
 
 def undeclared(rows: Iterable[RowResult]) -> Iterator[str]:

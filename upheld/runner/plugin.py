@@ -178,11 +178,10 @@ class Plugin(RunAccount):
         attempt = item.stash[ATTEMPT] + repetition * ATTEMPTS
         # Each repetition keeps its history: one of them may be violated.
         nth = f"-{repetition + 1}" if repetition else ""
-        rig = self.rig
-        if ON_A_CLUSTER in row.tags:
-            rig = rig.on_a_cluster()
-        else:
-            rig.end_cluster()
+        on_a_cluster = ON_A_CLUSTER in row.tags
+        if not on_a_cluster:
+            self.rig.end_cluster()
+        rig = self.rig.of_a_row(design, on_a_cluster=on_a_cluster)
         trial = Trial(rig, design, Asked(row.id, sentences_of(row), row), attempt, nth)
         trial.tags = row.tags
         item.stash[TRIAL] = trial

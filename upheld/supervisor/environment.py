@@ -9,10 +9,12 @@ from typing import Final, Protocol
 from upheld.errors import UsageProblem
 from upheld.masking import KNOWN
 from upheld.protocol.manifest import Manifest, commands_of, demand_program
+from upheld.protocol.subject import INHERITED
 from upheld.supervisor.guarded import Child, Guarded, Spawn
 from upheld.supervisor.log import Log
 from upheld.supervisor.session import Session
 
+MODULES: Final = "PYTHONPATH"
 PREPARE_S: Final = 600.0
 
 
@@ -32,10 +34,36 @@ def environment_of(manifest: Manifest, run: Scope) -> dict[str, str]:
     """Return the variables that every process of a design is given.
 
     The user's variables are among them, but not those that are meant for the harness's own pytest.
+    An application without an adapter is given those alone that it inherits.
     """
+    own = _callers(manifest)
+    subject = manifest.application
+    if subject:
+        names = {*INHERITED, *subject.inherit, *subject.secrets}
+        own = {name: value for name, value in own.items() if name in names}
+    return own | manifest.environment | run.environment
+
+
+def of_a_bridge(manifest: Manifest, run: Scope) -> dict[str, str]:
+    """Return the variables of the process that a design's `command` starts.
+
+    The bridge of an application finds the harness where its caller does, and leaves that out of the
+    environment of the application.
+    """
+    environment = environment_of(manifest, run)
+    if manifest.application and MODULES in os.environ:
+        environment[MODULES] = os.environ[MODULES]
+    return environment
+
+
+def _callers(manifest: Manifest) -> dict[str, str]:
+    """Return the variables of the caller, once their secrets are known."""
     own = {key: value for key, value in os.environ.items() if not key.startswith("PYTEST_")}
     KNOWN.learn_environment(own | manifest.environment)
-    return own | manifest.environment | run.environment
+    for name in manifest.application.secrets if manifest.application else ():
+        if name in own:
+            KNOWN.learn(name, own[name], is_secret=True)
+    return own
 
 
 def file_name(design: str) -> str:
@@ -58,7 +86,7 @@ def prepare(manifest: Manifest, run: Scope, log_dir: Path) -> None:
             child = Child(
                 manifest.prepare,
                 manifest.folder,
-                environment_of(manifest, run),
+                _callers(manifest) | manifest.environment | run.environment,
                 stderr=output,
                 stdout=output,
             )

@@ -46,7 +46,7 @@ from upheld.protocol.messages import (
     version_of,
 )
 from upheld.supervisor import breaches, secrets
-from upheld.supervisor.environment import Scope, environment_of, file_name
+from upheld.supervisor.environment import Scope, file_name, of_a_bridge
 from upheld.supervisor.guarded import Child, Spawn
 from upheld.supervisor.log import Log
 from upheld.supervisor.names import wrong_name
@@ -131,7 +131,7 @@ class Instance:
         self.boot_s = 0.0  # from its spawn to its answer to hello
         self._spawned_s = time.monotonic()
         tag = uuid.uuid4().hex
-        environment = environment_of(manifest, run) | self.environment
+        environment = of_a_bridge(manifest, run) | self.environment
         log_dir.mkdir(parents=True, exist_ok=True)
         self.log = Log(self.stderr_path)
         with self.log.opened() as stderr:

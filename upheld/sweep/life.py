@@ -112,7 +112,7 @@ class Life:
     def __init__(
         self, subject: Subject, name: str, attempt: int = 0, point: CrashPoint | None = None
     ) -> None:
-        self.rig = subject.rig
+        self.rig = subject.rig.of_a_row(subject.manifest)
         self.subject = subject
         self.commits_markers = False  # whether it was seen to do so
         self.point = point
@@ -121,7 +121,7 @@ class Life:
         self.recovery: list[str] = []
         self.struck: threading.Event | None = None  # while the crash point is waited for
         asked = Asked(f"sweep.{name}", tuple(subject.claims.values()))
-        self.trial = Trial(subject.rig, subject.manifest, asked, attempt)
+        self.trial = Trial(self.rig, subject.manifest, asked, attempt)
         self.application = self.trial.declare(
             Declaration(
                 subject.program, subject.mode, workload.PARTITIONS, timeout_ms=_timeout_ms(point)

@@ -10,6 +10,7 @@ from upheld.generators.ledger import Send, facts
 from upheld.generators.tables import Tables
 from upheld.history import events
 from upheld.injectors.clock import WallClock
+from upheld.injectors.proxy.timeouts import Timeout
 from upheld.kafka.consumers import Position
 from upheld.programs import DEAD_LETTERS, Program
 from upheld.protocol.messages import GroupProtocol, Mode, OffsetsMean
@@ -81,6 +82,8 @@ class Application:
     group_protocol: GroupProtocol | None = None  # of its group, if not as usual
     workers: int = 0  # how many processes share the work of an instance; 0: the design chooses
     session_timeout_ms: int = 0  # of its members; 0: as usual
+    # The timeouts that it asks for itself, as the broker got them, in milliseconds.
+    timeouts: dict[Timeout, int] = field(default_factory=dict)
     through_proxy: bool = False  # whether its instances reach the broker through the proxy
     wall_clock: WallClock | None = None  # of its instances, if it can be set
     tables: Tables | None = None  # of a join: what its inputs say

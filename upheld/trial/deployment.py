@@ -74,7 +74,7 @@ class Deployments:
         name = declaration.name or declaration.program
         identity = f"{self.application_id}-{name}"
         roles = [*program.topics, *([DEAD_LETTERS] if declaration.has_dead_letters else [])]
-        topics = {role: f"{identity}-{role}" for role in roles}
+        topics = self.manifest.topics(identity, roles)
         new = dict(topics)
         if upstream_topic:
             topics[program.reads] = upstream_topic

@@ -11,6 +11,7 @@ from upheld.history import events
 from upheld.history.marks import Happening
 from upheld.injectors.proxy.offers import negotiated
 from upheld.injectors.proxy.rules import EFFECTS
+from upheld.injectors.proxy.timeouts import Timeout, Timeouts
 from upheld.kafka.groups import Session
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
@@ -25,6 +26,7 @@ from upheld.protocol.messages import (
 from upheld.supervisor.costs import peak_bytes
 from upheld.supervisor.instance import Instance, Overdue, Silence
 from upheld.trial.application import Application
+from upheld.trial.deployment import PROMPT_MS, TRANSACTION_TIMEOUT_MS
 from upheld.trial.probes import Probes
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
@@ -131,7 +133,7 @@ class Instances:
         for folder in (state, durable):
             folder.make()
         bootstrap = self.rig.broker.bootstrap
-        if application.through_proxy:
+        if application.through_proxy or (self.manifest.untold and not self.rig.is_secured):
             bootstrap = self._open_door(application, name)
         stores: dict[str, str] = {}
         if application.store:
@@ -158,9 +160,55 @@ class Instances:
 
     def _open_door(self, application: Application, name: str) -> str:
         """Return the address at which an instance reaches the broker through the proxy."""
-        address = self.rig.open_proxy().door(application.door(name))
+        proxy = self.rig.open_proxy()
+        door = application.door(name)
+        address = proxy.door(door)
         application.doors.add(name)
+        if self.manifest.untold and door not in proxy.timeouts:
+            proxy.timeouts[door] = Timeouts(self._longest(application))
         return address
+
+    def _longest(self, application: Application) -> dict[Timeout, int]:
+        """Return the longest timeouts that an application which is not told them may ask for.
+
+        A transaction may last for as long as its outputs may take to be visible.
+        """
+        if self.manifest.timeouts == "deployed":
+            return {}
+        assert self.manifest.application
+        event = application.event
+        visible_ms = int(event.parameters["commit_interval_ms"]) + PROMPT_MS
+        longest = {
+            Timeout.SESSION: self.manifest.application.shortest_session_ms,
+            Timeout.TRANSACTION: max(event.transaction_timeout_ms, visible_ms),
+        }
+        return {each: ms for each, ms in longest.items() if each in self.manifest.untold}
+
+    def _note_timeouts(self, application: Application, name: str) -> None:
+        """Note the timeouts that an instance asked for, and mark each that was shortened."""
+        door = application.door(name)
+        seen = self.rig.proxy.timeouts.get(door) if self.rig.proxy else None
+        for timeout, asked in list(seen.asked.items()) if seen else ():
+            assert seen
+            given = seen.given[timeout]
+            if application.timeouts.get(timeout) == given:
+                continue
+            application.timeouts[timeout] = given
+            if given < asked:
+                text = Happening.TIMEOUT_SHORTENED.text
+                said = text.format(timeout=timeout, asked=asked, given=given)
+                self.recorder.mark(
+                    Happening.TIMEOUT_SHORTENED, said, asked_ms=asked, given_ms=given
+                )
+        slower_ms = sum(
+            max(0, application.timeouts.get(timeout, 0) - usual_ms)
+            for timeout, usual_ms in (
+                (Timeout.SESSION, self.rig.session_timeout_ms),
+                (Timeout.TRANSACTION, application.event.transaction_timeout_ms),
+            )
+        )
+        if slower_ms:
+            self.rig.slower_ms[self.manifest.name] = slower_ms
 
     def _reply(
         self, instance: Instance, request: Start
@@ -195,9 +243,32 @@ class Instances:
                 f"the table of {self.manifest.name} is a topic of its own, {application.writes}, "
                 "and its segments are the design's to set"
             )
+        if self.manifest.untold:
+            self._note_timeouts(application, name)
+            self._demand_long_enough(application)
         self._fit_session(application)
         for key in application.keys[:ASKED_AT_ONCE]:
             self.probes.query(application, key)
+
+    def _demand_long_enough(self, application: Application) -> None:
+        """Demand that a transaction may last as long as the row sets it.
+
+        Raises:
+            Undeclared: The application asks for a shorter time, which the proxy does not lengthen.
+        """
+        own_ms = application.timeouts.get(Timeout.TRANSACTION)
+        wanted_ms = application.event.transaction_timeout_ms
+        if (
+            own_ms is None
+            or self.manifest.progress != "group"
+            or self.manifest.timeouts != "shortened"
+        ):
+            return
+        if TRANSACTION_TIMEOUT_MS < wanted_ms > own_ms:
+            raise Undeclared(
+                f"{self.manifest.name} is not told its transaction timeout, which is {own_ms} ms, "
+                f"and the row sets {wanted_ms} ms"
+            )
 
     def _did_not_start(
         self, application: Application, name: str, reply: Unsupported | Failed | Error
@@ -417,6 +488,8 @@ class Instances:
         The versions of all of them together come first.
         """
         assert self.rig.proxy
+        if self.manifest.untold:
+            self._note_timeouts(application, name)
         exchanges = self.rig.proxy.shut(application.door(name))
         if exchanges:
             versions = negotiated(

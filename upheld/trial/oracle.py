@@ -6,7 +6,7 @@ first input is asked twice, the second time behind a record in each partition th
 the application starts. Then what hangs on offsets differs too.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Final
 
 from upheld.generators.ledger import Send
@@ -145,6 +145,22 @@ class Oracle:
         *,
         shifted: bool = False,
     ) -> Given:
+        """Run the application on a copy of its input, where no other run has its names."""
+        rig = self.rig.of_a_row(self.manifest)
+        try:
+            return replace(self, rig=rig)._run_there(application, inputs, name, shifted=shifted)
+        finally:
+            if rig is not self.rig:
+                rig.end_row()
+
+    def _run_there(
+        self,
+        application: Application,
+        inputs: list[events.Record],
+        name: str,
+        *,
+        shifted: bool,
+    ) -> Given:
         """Run the application on a copy of its input, and return its outputs.
 
         Raises:
@@ -153,7 +169,7 @@ class Oracle:
         event = application.event
         identity = f"{event.application_id}-{name}{len(self.rig.answers)}"
         program = application.program
-        topics = {role: f"{identity}-{role}" for role in program.topics}
+        topics = self.manifest.topics(identity, program.topics)
         partitions = application.inputs[application.reads]
         reading = self.rig.reading
         reading.create(
@@ -199,9 +215,12 @@ class Oracle:
             disks.remove()
         position = dict.fromkeys(range(application.partitions), 0)
         written = reading.records(topics[program.writes], position, committed=True)
-        outputs = tuple(recorded(written, lambda _partition, _offset: 0))
+        # Where names are fixed, the row has a topic of the same name.
+        outputs_of = f"{identity}-{program.writes}"
+        records = recorded(written, lambda _partition, _offset: 0)
+        outputs = tuple(record._replace(topic=outputs_of) for record in records)
         reading.delete(topics.values())
-        return Given(topics[program.writes], outputs, (), is_ordered=True)
+        return Given(outputs_of, outputs, (), is_ordered=True)
 
     def _shift(self, topics: dict[str, str], role: str, partitions: int) -> None:
         """Let each partition of an input begin at its second offset.

@@ -4,9 +4,11 @@ It holds the broker, the clients of the harness, warm instances, and the proxy.
 """
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
+from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
@@ -78,6 +80,12 @@ class Rig:
     answers: dict[Question, Given] = field(default_factory=dict)
     # Design -> the longest that a start of it took, from its process to `ready`.
     starts_s: dict[str, float] = field(default_factory=dict)
+    # Design -> by how much the timeouts that it asks for itself are longer than usual.
+    slower_ms: dict[str, int] = field(default_factory=dict)
+    # Starts another broker of the kind of this run, whose log is in that folder.
+    another: Callable[[Path], Broker] | None = None
+    is_of_a_row: bool = False  # whether its broker ends with the row
+    rows: Iterator[int] = field(default_factory=lambda: count(1))  # numbers brokers of rows
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
 
     def log_name(self, path: Path) -> str:
@@ -86,6 +94,39 @@ class Rig:
         Each lane numbers its instances by itself, so a name alone may be that of several logs.
         """
         return path.relative_to(self.histories.parent).as_posix()
+
+    def of_a_row(self, manifest: Manifest, *, on_a_cluster: bool = False) -> "Rig":
+        """Return the rig for one row of a design, or for one run without a fault.
+
+        A design whose names are fixed has a broker of its own there, which `end_row` ends. On a
+        broker of others its rows would meet.
+        """
+        if on_a_cluster:
+            if manifest.has_fixed_names:
+                self.end_cluster()
+            return self.on_a_cluster()
+        if not manifest.has_fixed_names:
+            return self
+        if self.another is None:
+            raise MachineLacks("names are fixed, and no broker can be started for each row")
+        number = next(self.rows)
+        with waiting("a broker for one row starts"):
+            broker = self.another(self.out / "logs" / f"row-{number}")
+        reading = Reading(broker.bootstrap, broker.client)
+        reading.canary(f"upheld-canary-{self.run.run_id}")
+        feed = Feed(reading.settings, self.run.run_id)
+        return replace(
+            self, broker=broker, reading=reading, feed=feed, proxy=None, is_of_a_row=True
+        )
+
+    def end_row(self) -> None:
+        """End the broker of this row, and the clients on it; another broker stays."""
+        if not self.is_of_a_row:
+            return
+        if self.proxy:
+            self.proxy.close()
+        self.reading.close()
+        self.broker.close()
 
     def on_a_cluster(self) -> "Rig":
         """Return the same rig on a cluster of three brokers.
@@ -148,13 +189,15 @@ class Rig:
     def progress_s(self) -> float:
         """Return the seconds after which an input that moves no further is stuck.
 
-        They include the time for a dead member, a rebalance and an abort.
+        They include the time for a dead member, a rebalance and an abort, with the timeouts that a
+        design asks for itself.
         """
         slower_ms = (
             self.session_timeout_ms
             - SESSION_TIMEOUT_MS
             + self.pace.abort_check_ms
             + self.pace.rebalance_ms
+            + max(self.slower_ms.values(), default=0)
         )
         return PROGRESS_S + slower_ms / 1000
 
@@ -169,6 +212,7 @@ class Rig:
                 manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch
             )
             self.pools.clear()
+            self.slower_ms.clear()
             self.pools[manifest.name] = pool
         return self.pools[manifest.name]
 

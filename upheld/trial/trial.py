@@ -108,7 +108,7 @@ class Trial:
                 seed=self.rig.seed,
                 attempt=self.attempt,
                 application_id=self.application_id,
-                names_are_ours=broker.ours,
+                names_are_ours=broker.ours and not self.manifest.has_fixed_names,
                 claims=self.asked.claims,
             )
         )
@@ -205,8 +205,11 @@ class Trial:
         with contextlib.suppress(KafkaException, MachineProblem, OSError):
             self._count_topics()
             self.reading.clear(self.application_id)
-        if any(application.doors for application in self.applications.values()):
-            self.rig.open_proxy()  # which raises if there was a request that it could not read
+        try:
+            if any(application.doors for application in self.applications.values()):
+                self.rig.open_proxy()  # which raises if there was a request that it could not read
+        finally:
+            self.rig.end_row()
 
     def _declared_topics(self) -> set[str]:
         """Return the topics that the harness made for the applications."""

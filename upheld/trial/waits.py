@@ -11,6 +11,7 @@ from upheld.checks.timing import BUSY
 from upheld.checks.view import view_of
 from upheld.history import events
 from upheld.history.marks import Happening
+from upheld.injectors.proxy.timeouts import Timeout
 from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.raw import RawClient
 from upheld.protocol.manifest import Manifest
@@ -96,7 +97,23 @@ class Waits:
 
         If its producer does not decide it, the broker aborts it by then.
         """
-        return application.event.transaction_timeout_ms / 1000 + self.rig.progress_s
+        own_ms = application.timeouts.get(Timeout.TRANSACTION, 0)
+        timeout_ms = max(own_ms, application.event.transaction_timeout_ms)
+        return timeout_ms / 1000 + self.rig.progress_s
+
+    def demand_quick(self, application: Application, within_ms: int) -> None:
+        """Demand that a dead member is noticed within the time of a promise.
+
+        Raises:
+            NotOffered: The application asks for a session that is as long, whatever it is told.
+        """
+        session_ms = application.timeouts.get(Timeout.SESSION, 0)
+        if session_ms >= within_ms:
+            raise NotOffered(
+                f"{self.manifest.name} is not told its session timeout, which is {session_ms} ms: "
+                f"nobody takes over from a dead instance before that, and {within_ms} ms are "
+                "promised"
+            )
 
     # --- until the input is drained
 
@@ -380,6 +397,7 @@ class Waits:
             within_ms: The time that is promised, from that start or switch on.
             known: How many outputs are not new; without it, all that were seen.
         """
+        self.demand_quick(application, within_ms)
         since_ms = next(
             mark.at_ms
             for mark in reversed(list(self.recorder.history.of(events.Mark)))

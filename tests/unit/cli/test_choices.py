@@ -9,6 +9,23 @@ import pytest
 from upheld import extras
 from upheld.cli import designs, main, run
 
+FIXED = """
+name = "fees"
+version = "1"
+modes = ["at_least_once"]
+shape = "map"
+names = "fixed"
+group = "fees"
+[input.payments]
+topic = "payments.received"
+sample = "payments.jsonl"
+key = "$.account"
+[output.fees]
+topic = "payments.fees"
+[process.app]
+command = ["{python}", "app.py", "{bootstrap}"]
+"""
+
 
 @pytest.fixture
 def _without_pyspark(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
@@ -43,6 +60,22 @@ def test_no_design_and_no_pyspark(
         "--design plain.\n"
     )
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.usefixtures("_without_pyspark")
+@pytest.mark.parametrize("command", ["run", "sweep"])
+def test_fixed_names_and_a_cluster_of_somebody_else(
+    capsys: pytest.CaptureFixture[str], tmp_path: Path, command: str
+) -> None:
+    """Names of a deployment may be those of its real one: nothing is touched."""
+    (tmp_path / "payments.jsonl").write_text('{"id": "1", "account": "a"}\n')
+    (tmp_path / "app.py").touch()
+    (tmp_path / "design.toml").write_text(FIXED)
+
+    assert main([command, "--design", ".", "--bootstrap", "production:9092"]) == 4
+
+    assert "`names` are fixed, and on the cluster of --bootstrap" in capsys.readouterr().err
+    assert not (tmp_path / "upheld-out").exists()
 
 
 @pytest.mark.usefixtures("_without_pyspark")

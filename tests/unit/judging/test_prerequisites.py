@@ -191,6 +191,26 @@ def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() ->
     ]
 
 
+def test_the_proxy_brings_a_transaction_timeout_about() -> None:
+    """A row that sets one needs readable requests, and the leave to shorten."""
+    orders = load(str(Path(__file__).parents[3] / "examples" / "orders"))
+    assert orders.application
+    process = orders.application.process["app"]
+    told = {k: v for k, v in process.environment.items() if "TIMEOUT" not in k}
+    mute = orders.application.model_copy(
+        update={"process": {"app": process.model_copy(update={"environment": told})}}
+    )
+    design = orders.model_copy(update={"application": mute})
+    row = ROWS["G39.dead-for-good[ledger-exactly_once]"]
+
+    assert not list(lacking(row, design))
+    assert list(lacking(row, design.as_deployed()))
+    assert list(limited(row, design.as_deployed()))
+    demand(row, design, broker_is_ours=True, is_secured=False)
+    with pytest.raises(MachineLacks):
+        demand(row, design, broker_is_ours=True, is_secured=True)
+
+
 def test_a_design_is_compared_with_itself_by_its_outputs_alone() -> None:
     """Another program, a store and an answer to a query rule a row out."""
     plain = PLAIN.model_copy(update={"is_its_own_oracle": True})

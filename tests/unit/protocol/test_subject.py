@@ -87,16 +87,92 @@ def test_a_peer_is_a_host_and_a_port(folder: Path, peer: str) -> None:
     assert "`peers.0`" in said
 
 
+FIXED = """
+name = "orders"
+version = "1"
+modes = ["exactly_once"]
+shape = "map"
+names = "fixed"
+group = "pricing"
+
+[input.orders]
+topic = "shop.orders"
+sample = "orders.jsonl"
+key = "$.account"
+
+[output.costs]
+topic = "shop.costs"
+
+[process.app]
+command = ["{python}", "app.py", "{bootstrap}"]
+"""
+
+
+def test_names_as_deployed(folder: Path) -> None:
+    """Each row has these topics, and nobody can tell topics of its own by its id."""
+    (folder / "design.toml").write_text(FIXED)
+    design = load(str(folder))
+
+    assert design.has_fixed_names
+    assert design.topics("trial-1", ["orders", "costs"]) == {
+        "orders": "shop.orders",
+        "costs": "shop.costs",
+    }
+    assert design.cannot == (Limit.TOPIC_NAMES,)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "said"),
+    [
+        ('topic = "shop.orders"', "", "[input.orders]: `names` are fixed, and it names no `topic`"),
+        ('topic = "shop.costs"', "", "`names` are fixed, and [output.costs] names no `topic`"),
+        ("shop.costs", "shop.orders", "[output.costs] has the `topic` of the input"),
+        ("pricing", "{application_id}", "{application_id} stands in a text; remove one of them"),
+        ('"fixed"', '"fix"', "`names` is 'fix'"),
+    ],
+)
+def test_fixed_names_are_whole(folder: Path, old: str, new: str, said: str) -> None:
+    """A name that is missing, or that a row would change, is refused."""
+    (folder / "design.toml").write_text(FIXED.replace(old, new, 1))
+
+    with pytest.raises(UsageProblem, match=re.escape(said)):
+        load(str(folder))
+
+
+def test_a_template_tells_as_an_environment_does(folder: Path) -> None:
+    """A timeout in a file is told; other braces of the file are its own."""
+    (folder / "app.yml.tmpl").write_text("session: {session_timeout_ms}\npattern: {level}\n")
+    render = '[process.app]\nrender = { "app.yml" = "{dir}/app.yml.tmpl" }'
+    (folder / "design.toml").write_text(GOOD.replace("[process.app]", render, 1))
+
+    assert load(str(folder)).untold == ("transaction timeout",)
+
+
 def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
-    """Without a placeholder it keeps no disk, and takes no transaction timeout."""
-    assert load(str(folder)).cannot == (Limit.TRANSACTION_TIMEOUT,)
+    """Without a placeholder it keeps no disk, and has timeouts of its own."""
+    assert load(str(folder)).cannot == ()
+    assert load(str(folder)).untold == ("transaction timeout", "session timeout")
+    assert load(str(folder)).as_deployed().cannot == (Limit.TRANSACTION_TIMEOUT,)
     assert not load(str(folder)).local_state
 
     more = '[process.app.environment]\nDISK = "{state_dir}"\nT = "{transaction_timeout_ms}"'
     (folder / "design.toml").write_text(GOOD.replace("[process.app.environment]", more))
 
-    assert load(str(folder)).cannot == ()
+    assert load(str(folder)).untold == ("session timeout",)
+    assert load(str(folder)).as_deployed().cannot == ()
     assert load(str(folder)).local_state
+
+
+@pytest.mark.parametrize(("heartbeat_ms", "session_ms"), [(3_000, 10_000), (10_000, 31_000)])
+def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session_ms: int) -> None:
+    """A session is not shortened below three heartbeats."""
+    more = f"[signals]\nheartbeat_ms = {heartbeat_ms}\n[process.app]"
+    (folder / "design.toml").write_text(GOOD.replace("[process.app]", more))
+
+    subject = load(str(folder)).application
+
+    assert subject
+    assert subject.shortest_session_ms == session_ms
 
 
 @pytest.mark.parametrize(
@@ -110,6 +186,34 @@ def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
         ("[input.orders]", "[input.costs]", "an input and an output are both called costs"),
         ("{bootstrap}", "{bootstraps}", "has {bootstraps}; there are .* Did you mean bootstrap?"),
         ("{input.orders}", "x", "no process is told {input.orders}; name it in `environment`."),
+        (
+            "[input.orders]",
+            '[input.orders]\ntopic = "o"',
+            "each row has topics of its own",
+        ),
+        ('ignore = ["$.at"]', 'topic = "c"', "[output.costs]: each row has topics of its own"),
+        (
+            "[process.app]",
+            '[process.app]\nrender = { "a.yml" = "{dir}/none.tmpl" }',
+            "the template of a.yml, {dir}/none.tmpl, does not exist",
+        ),
+        (
+            "[process.app]",
+            '[process.app]\nrender = { "../a.yml" = "app.py" }',
+            "it names a file below {rendered}",
+        ),
+        (
+            "[input.orders]",
+            '[signals]\nready = "http://127.0.0.1/ready"\n[input.orders]',
+            "an address is http://127.0.0.1:{port}/",
+        ),
+        (
+            "[input.orders]",
+            '[signals]\nready = "http://127.0.0.1:{ports}/"\n[input.orders]',
+            "has {ports}; there are {port}",
+        ),
+        ('version = "1"', 'version = "1"\ninherit = ["A=B"]', "`inherit.0` is 'A=B'"),
+        ('version = "1"', 'version = "1"\nsecrets = "A"', "`secrets` is 'A'"),
         ("orders.jsonl", "none.jsonl", "[input.orders]: `sample` is .*none.jsonl"),
         ("[input.orders]", "[input.orders]\ncount = 5", "`count` is chosen by each row; remove it"),
         ("[input.orders]", "[input.orders]\nregistry = true", "`registry` waits for a later"),
@@ -146,7 +250,12 @@ def test_the_examples_can_be_judged() -> None:
     assert safe.application
     assert naive.application
     assert safe.application.group == naive.application.group
-    assert set(naive.cannot) - set(safe.cannot) == {Limit.TRANSACTION_TIMEOUT}
+    assert naive.untold == ("transaction timeout",)
+    fees, hasty = (load(str(ROOT / "examples" / each)) for each in ("untouched", "untouched/naive"))
+    assert fees.has_fixed_names
+    assert hasty.has_fixed_names
+    assert fees.untold == hasty.untold == ("transaction timeout", "session timeout")
+    assert safe.untold == ()
 
 
 def test_prepare_may_build_the_program_of_a_process(folder: Path) -> None:

@@ -141,6 +141,11 @@ class Request:
         _, at = _read(reader, "a transactional id", self.frame, self.body)
         return int.from_bytes(self.frame[at : at + ACKS_BYTES], signed=True)
 
+    def header(self) -> tuple[Header, int]:
+        """Return the header as a message, and the offset after it."""
+        schema = schemas(self.api_key, self.version)[0].__header_schema__
+        return _entity(schema, self.frame, 0)
+
     def decoded(self) -> RequestPayload:
         """Return the request's message."""
         return _whole(schemas(self.api_key, self.version)[0], self.frame, self.body)
@@ -203,7 +208,7 @@ def error_of(message: Entity) -> int:
 
 
 def encode(header: Entity, message: Entity) -> bytes:
-    """Return the frame of an answer."""
+    """Return the frame of a request or an answer."""
     buffer = io.BytesIO()
     entity_writer(type(header))(buffer, header)
     entity_writer(type(message))(buffer, message)

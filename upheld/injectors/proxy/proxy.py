@@ -1,12 +1,12 @@
 """A proxy between designs and brokers that reads Kafka's protocol.
 
-It forwards bytes as they are, but tells clients its own addresses. It records requests and answers,
-and strikes where a rule says: at the n-th request of an API through a door. TCP loses nothing in
-the middle of a connection. So a request that does not arrive takes all that would follow on its
-connection with it. A client gets an error only where a broker might give it. A frame that the proxy
-cannot read is not forwarded, and becomes the proxy's failure. A client's bytes that no broker takes
-become the client's breach, and end its connection. All that a client can have kept here has a
-limit.
+It forwards bytes as they are, but tells clients its own addresses, and shortens timeouts where it
+is told to. It records requests and answers, and strikes where a rule says: at the n-th request of
+an API through a door. TCP loses nothing in the middle of a connection. So a request that does not
+arrive takes all that would follow on its connection with it. A client gets an error only where a
+broker might give it. A frame that the proxy cannot read is not forwarded, and becomes the proxy's
+failure. A client's bytes that no broker takes become the client's breach, and end its connection.
+All that a client can have kept here has a limit.
 """
 
 import asyncio
@@ -43,6 +43,7 @@ from upheld.injectors.proxy.frames import (
 )
 from upheld.injectors.proxy.offers import Offer
 from upheld.injectors.proxy.rules import Exchange, Rule
+from upheld.injectors.proxy.timeouts import Timeouts
 from upheld.threads import Heard
 
 BUFFER_BYTES: Final = 1 << 20
@@ -82,6 +83,7 @@ class Proxy:
         self.rules: list[Rule] = []
         self.taps: list[Tap] = []
         self.topics: dict[TopicKey, str] = {}  # id -> name, as clients were told
+        self.timeouts: dict[str, Timeouts] = {}  # door -> those that its clients ask for
         self.offers: dict[str, Offer] = {}  # API -> its versions, as brokers said
         self.connections = 0
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -179,6 +181,7 @@ class Proxy:
         seen = [exchange for exchange in self.exchanges if exchange.door == door]
         self.exchanges = [exchange for exchange in self.exchanges if exchange.door != door]
         self.rules = [rule for rule in self.rules if rule.door != door]
+        self.timeouts.pop(door, None)
         for key in [key for key in self._counts if key[0] == door]:
             del self._counts[key]
         return seen
@@ -349,9 +352,7 @@ class _Connection:
                 self._note_refusal(request, exchange, rule.error)
             elif self.refused and request.api_key == PRODUCE:
                 self._overtake(places(request))
-            # Answers come in the order of requests, so the broker has to answer something here.
-            if exchange.refusal or request.is_unknown:
-                frame = stand_in(request)
+            frame = self._for_broker(request, exchange)
             while len(self.pending) >= MOST_PENDING:
                 await asyncio.sleep(CROWDED_S)
             if request.is_answered:
@@ -361,6 +362,14 @@ class _Connection:
         # A request that arrives late is answered although its client is gone.
         if any(exchange.fault for _, exchange in self.pending):
             await self.is_done.wait()
+
+    def _for_broker(self, request: Request, exchange: Exchange) -> bytes:
+        """Return the frame that the broker gets for a request."""
+        # Answers come in the order of requests, so the broker has to answer something here.
+        if exchange.refusal or request.is_unknown:
+            return stand_in(request)
+        timeouts = self.proxy.timeouts.get(self.door)
+        return timeouts.passed(request).frame if timeouts else request.frame
 
     def _note_refusal(self, request: Request, exchange: Exchange, error: ErrorCode) -> None:
         """Note that the broker is not to have a request, and what its client is to get."""
