@@ -58,10 +58,11 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
 # Fields of a manifest that no file has.
-HIDDEN: Final = ("folder", "application", "is_its_own_oracle")
+HIDDEN: Final = ("folder", "application", "is_its_own_oracle", "previous")
 OF_ADAPTERS: Final = ("command", "programs", "local_state")
 ALONE: Final = (Capability.SCALE,)  # what an application can offer without an adapter
 BRIDGE: Final = "upheld.bridge"  # the adapter of an application that has none
+FOLLOWS: Final = "the release before it: a file beside this one, or the name of a shipped design"
 Item = TypeVar("Item")
 
 
@@ -139,6 +140,7 @@ class ExpectedViolation(BaseModel):
     control: str | None = Field(
         default=None, description="a scenario or row that the design must still pass"
     )
+    follows: str | None = Field(default=None, description=FOLLOWS)
 
 
 class Twin(BaseModel):
@@ -155,6 +157,7 @@ class Twin(BaseModel):
         default="upheld", description="the verdict of each row"
     )
     was: str = Field(description="what it was called before, such as stuck or harness-error")
+    follows: str | None = Field(default=None, description=FOLLOWS)
 
 
 class Manifest(BaseModel):
@@ -249,6 +252,9 @@ class Manifest(BaseModel):
     is_its_own_oracle: bool = Field(
         default=False, description="whether it is compared with itself, as --oracle itself asks"
     )
+    previous: "Manifest | None" = Field(
+        default=None, description="the release before it, if two releases are judged"
+    )
     sin: ExpectedViolation | None = Field(
         default=None,
         validation_alias=AliasChoices(*MUTANT_KEYS),
@@ -262,6 +268,16 @@ class Manifest(BaseModel):
     def file(self) -> Path:
         """The design.toml that was read."""
         return self.folder / FILE_NAME
+
+    @property
+    def called(self) -> str:
+        """Name and version."""
+        return f"{self.name} {self.version}"
+
+    @property
+    def identity(self) -> str:
+        """What tells it from every other design, also from another release of the same name."""
+        return f"{self.folder} {self.called}"
 
     def waivers(self, *names: str) -> Iterator[Waiver]:
         """Go through the waivers of these ids, in their order."""
@@ -317,6 +333,10 @@ def load(spec: str, assumed: Mapping[str, object] | None = None) -> Manifest:
         manifest = Manifest.model_validate({"folder": file.parent, **fields})
     except ValidationError as error:
         raise UsageProblem(f"{file}: {sentence(_first(error))}") from None
+    if earlier := next((each.follows for each in (manifest.sin, manifest.twin) if each), None):
+        beside = file.parent / earlier
+        previous = load(str(beside) if is_file(beside) else earlier)
+        manifest = manifest.model_copy(update={"previous": previous})
     waivers.demand_comparable(manifest.known_failures, manifest.version, called=str(file))
     for field, command in _commands(manifest):
         _demand_size(manifest, field, command)
