@@ -29,12 +29,12 @@ Feature: The next release goes on from what the last one left
       | relay   | at_least_once |
       | ledger  | at_least_once |
       | relay   | exactly_once  |
+      | pulse   | exactly_once  |
 
     @full
     Examples:
       | program | mode          |
       | batcher | exactly_once  |
-      | pulse   | exactly_once  |
 
   @G81.state-in-a-store
   Scenario Outline: the later release finds the state that the earlier one has in a store

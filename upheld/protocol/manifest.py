@@ -333,16 +333,22 @@ def load(spec: str, assumed: Mapping[str, object] | None = None) -> Manifest:
         manifest = Manifest.model_validate({"folder": file.parent, **fields})
     except ValidationError as error:
         raise UsageProblem(f"{file}: {sentence(_first(error))}") from None
-    if earlier := next((each.follows for each in (manifest.sin, manifest.twin) if each), None):
-        beside = file.parent / earlier
-        previous = load(str(beside) if is_file(beside) else earlier)
-        manifest = manifest.model_copy(update={"previous": previous})
     waivers.demand_comparable(manifest.known_failures, manifest.version, called=str(file))
     for field, command in _commands(manifest):
         _demand_size(manifest, field, command)
         if field == "prepare" or not manifest.is_built:
             demand_program(manifest, field, command)
-    return manifest
+    return _with_the_release_before(manifest)
+
+
+def _with_the_release_before(manifest: Manifest) -> Manifest:
+    """Return a manifest with the release that its [sin] or [twin] says it follows."""
+    earlier = next((each.follows for each in (manifest.sin, manifest.twin) if each), None)
+    if earlier is None:
+        return manifest
+    beside = manifest.folder / earlier
+    previous = load(str(beside) if is_file(beside) else earlier)
+    return manifest.model_copy(update={"previous": previous})
 
 
 def _commands(manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -1,0 +1,41 @@
+"""Keeps its state in a changelog, whose name has a number that is another one in each release.
+
+The mistake is a name that a framework counts up, as an operator is added before it. It shows after
+a release: the new changelog is empty, and so is the state.
+"""
+
+import sys
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from upheld.adapter import serve
+from upheld.impl.plain import Ledger, OutputRecord, Plain
+
+VERSION, NUMBER = sys.argv[1:]
+
+
+class Kept(Ledger):
+    tables = ("changelog",)
+
+    def upstream(self) -> dict[str, list[OutputRecord]]:
+        self.due = super().changed()
+        return {"changelog": self.due}
+
+    def changed(self) -> list[OutputRecord]:
+        return self.due
+
+
+class RenamesItsChangelog(Plain):
+    hello = Plain.hello | {"name": "broken/renames_its_changelog", "version": VERSION}
+    programs = Plain.programs | {"ledger": Kept}
+
+    def take_hold(self, start: dict[str, Any]) -> dict[str, Any]:
+        topic = f"{start['application_id']}-AGGREGATE-STATE-STORE-{NUMBER}-changelog"
+        admin = AdminClient(start["client"] | {"bootstrap.servers": start["bootstrap"]})
+        admin.create_topics([NewTopic(topic, 4)])[topic].exception(10)
+        known = start["topics"] | {"changelog": topic}
+        return super().take_hold(start | {"topics": known}) | {"internal_topics": [topic]}
+
+
+serve(RenamesItsChangelog())
