@@ -265,7 +265,7 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
         Cannot: The design declares a limit that takes the promise away.
         MachineLacks: The broker is somebody else's or secured, or an extra is not installed.
     """
-    for release in filter(None, (design.previous, design)):
+    for release in design.releases:
         for reason in lacking(row, release):
             raise NotOffered(reason)
         for reason in limited(row, release):

@@ -24,12 +24,16 @@ def start(trial: Trial, application: Application, launch: Launch, name: str = "a
     before = internal_topics(trial) if is_second else {}
     instance = trial.instances.start(application, name, launch)
     if is_second:
+        after = internal_topics(trial)
+        said = Happening.RELEASE_STARTED.text.format(which=launch.release)
+        if new := [topic for topic in after if topic not in before]:
+            said = f"{said}, and makes {', '.join(new)}"
         trial.mark(
             Happening.RELEASE_STARTED,
-            Happening.RELEASE_STARTED.text.format(which=launch.release),
+            said,
             refused=instance is None,
             topics_before=before,
-            topics_after=internal_topics(trial),
+            topics_after=after,
         )
     return instance is not None
 

@@ -270,6 +270,11 @@ class Manifest(BaseModel):
         return self.folder / FILE_NAME
 
     @property
+    def releases(self) -> "tuple[Manifest, ...]":
+        """The release before it, if there is one, and itself."""
+        return (self.previous, self) if self.previous else (self,)
+
+    @property
     def called(self) -> str:
         """Name and version."""
         return f"{self.name} {self.version}"
