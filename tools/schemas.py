@@ -133,9 +133,11 @@ def name_of(message: type[Message]) -> str:
 def design() -> Schema:
     """Return the schema of a design.toml, in a dialect that editors know."""
     parts = _without_null(_parts(TypeAdapter(Manifest)))
-    manifest = parts.pop("")
+    manifest = parts.pop(Manifest.__name__)  # which a release before it is too
+    del parts[""]
     fields = manifest["properties"]
     del fields["folder"]
+    del fields["previous"]
     fields["name"] |= {"pattern": NAME, "not": {"pattern": NO_NAME_BETWEEN_SLASHES}}
     fields["version"]["pattern"] = PRINTABLE
     for name in ("command", "prepare"):

@@ -59,7 +59,7 @@ def join(trial: Trial, application: Application, name: str) -> None:
 
 
 def internal_topics(trial: Trial) -> dict[str, int]:
-    """Return the attempt's topics that the harness did not make, with their partitions."""
+    """Return the topics that the harness did not make, with their partitions."""
     made = {
         topic
         for application in trial.applications.values()

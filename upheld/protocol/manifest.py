@@ -281,7 +281,7 @@ class Manifest(BaseModel):
 
     @property
     def identity(self) -> str:
-        """What tells it from every other design, also from another release of the same name."""
+        """A text that no other design has, nor another release of the same name."""
         return f"{self.folder} {self.called}"
 
     def waivers(self, *names: str) -> Iterator[Waiver]:

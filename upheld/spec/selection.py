@@ -98,7 +98,10 @@ def promised(
 
 
 def is_on_its_releases(row: Row, design: Manifest) -> bool:
-    """Return whether a row takes as many releases as a design is judged with, and both offer it."""
+    """Return whether a row takes as many releases as a design is judged with.
+
+    Both of two releases have to offer it.
+    """
     earlier = design.previous
     if RELEASES_TAG not in row.tags:
         return earlier is None

@@ -1,4 +1,4 @@
-"""Keeps its state in a changelog, whose name has a number that is another one in each release.
+"""Keeps its state in a changelog, whose name has another number in each release.
 
 The mistake is a name that a framework counts up, as an operator is added before it. It shows after
 a release: the new changelog is empty, and so is the state.
