@@ -61,9 +61,6 @@ Feature: The next release goes on from what the last one left
   Scenario Outline: the later release joins the earlier one, which leaves, while records arrive
     Given <program> in mode <mode>
     And it runs in several instances
-    And its configuration is:
-      | partitions      | 4      |
-      | commit interval | 500 ms |
     # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
     When the earlier release starts
