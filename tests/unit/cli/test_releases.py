@@ -1,4 +1,4 @@
-"""Two releases are named by `--from` and `--to`; what makes no sense is refused in a sentence."""
+"""Two releases are named by `--from` and `--to`, or refused in a sentence."""
 
 from pathlib import Path
 

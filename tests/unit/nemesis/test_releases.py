@@ -1,4 +1,4 @@
-"""A release that starts after the other one leaves a mark with the topics that it makes."""
+"""A release that starts after the other one leaves a mark with its topics."""
 
 from types import SimpleNamespace
 from typing import Any
@@ -14,7 +14,7 @@ from upheld.verdicts import NotOffered
 
 
 class Broker:
-    """A broker on which each start makes the topic of its release, unless it is refused."""
+    """A broker on which each start that is not refused makes a topic."""
 
     def __init__(self) -> None:
         self.recorder = Recorder(History(), time_scale=1.0)
