@@ -2,11 +2,13 @@
 
 from collections.abc import Callable
 from functools import partial
+from typing import Final
 
 from pytest_bdd import parsers, when
 
+from upheld.history.events import Release
 from upheld.injectors.clock import WallClock
-from upheld.nemesis import disks, membership
+from upheld.nemesis import disks, membership, releases
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import Restarts, Scene
 from upheld.trial.application import Application
@@ -19,6 +21,10 @@ TAKEN_OVER_WITHIN_MS = (
 )
 WENT_ON_WITHIN_MS = 10_000  # from the death on: half of what a start with nothing prepared may take
 
+RELEASES: Final[dict[str, Release]] = {
+    "the earlier release": "earlier",
+    "the later release": "later",
+}
 RESTARTED_ONCE = {Restarts.AFTER_LOUD_STOP, Restarts.UNLESS_IT_REFUSES}
 
 Act = Callable[[Application, str], object]
@@ -29,23 +35,24 @@ def starts(scene: Scene, actor: str) -> None:
     """Start instance a."""
     for application in scene.subjects(actor):
         _prepare(scene, application)
-        scene.trial.instances.start(application)
+        if actor in RELEASES:
+            releases.take_over(scene.trial, application, RELEASES[actor])
+        else:
+            scene.trial.instances.start(application)
 
 
-@when(parsers.parse("the application starts {how:Start}", extra_types=TYPES))
-def starts_otherwise(scene: Scene, how: str) -> None:
+@when(parsers.parse("{actor:Actor} starts {how:Start}", extra_types=TYPES))
+def starts_otherwise(scene: Scene, actor: str, how: str) -> None:
     """Start instance a in view, with the default mode, or where it may refuse to."""
-    for application in scene.subjects():
+    launch = Launch(
+        cold=how == "with nothing prepared",
+        default_mode=how == "with no mode set",
+        may_refuse=how == "unless it refuses",
+        release=RELEASES.get(actor),
+    )
+    for application in scene.subjects(actor):
         _prepare(scene, application)
-        started = scene.trial.instances.start(
-            application,
-            launch=Launch(
-                cold=how == "with nothing prepared",
-                default_mode=how == "with no mode set",
-                may_refuse=how == "unless it refuses",
-            ),
-        )
-        if not started:
+        if not releases.start(scene.trial, application, launch):
             scene.refused.add(application.name)
 
 
@@ -126,6 +133,7 @@ def instance_changes(scene: Scene, instance: str, change: str) -> None:
     """
     does: dict[str, Act] = {
         "joins": scene.trial.instances.start,
+        "joins as the later release": partial(releases.join, scene.trial),
         "leaves": scene.trial.instances.stop,
         "is killed": partial(membership.lose, scene.trial, within_ms=WENT_ON_WITHIN_MS),
     }

@@ -104,11 +104,14 @@ def kafka_error(text: str) -> ErrorCode:
 # What runs.
 parameter_type(name="program:Program", regexp="[a-z]+")
 parameter_type(name="mode:Mode", regexp="[a-z_]+")
-parameter_type(name="actor:Actor", regexp="the (?:application|second application|relay)")
+parameter_type(
+    name="actor:Actor",
+    regexp="the (?:application|second application|relay|earlier release|later release)",
+)
 parameter_type(name="instance:Instance", regexp="[a-d]")
 parameter_type(name="worker:Worker", regexp="a worker|another worker")
 parameter_type(name="cluster:Cluster", regexp="(?:a|the) second cluster|the first cluster")
-parameter_type(name="change:Change", regexp="joins|leaves|is killed")
+parameter_type(name="change:Change", regexp="joins(?: as the later release)?|leaves|is killed")
 parameter_type(name="how:Start", regexp="with nothing prepared|with no mode set|unless it refuses")
 parameter_type(name="layout:Layout", regexp="several instances|two clusters")
 parameter_type(

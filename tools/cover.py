@@ -27,7 +27,7 @@ from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.spec import catalogue, durations, kills
 from upheld.spec.depths import DEPTHS, Depth
 from upheld.spec.gherkin import Scenario
-from upheld.spec.selection import promised, rows_of_the_mutant
+from upheld.spec.selection import RELEASES_TAG, promised, rows_of_the_mutant
 from upheld.verdicts import NotOffered
 
 FEATURES = Path(__file__).parents[1] / "features"
@@ -213,8 +213,9 @@ def chosen(found: catalogue.Catalogue, seconds: Mapping[str, float], matrix: kil
     whole.choose(quick)
     for demand in core_demands(found):
         whole.demand(demand)
-    for name in filter(lambda name: name.startswith("broken/"), shipped()):
-        whole.wrong(load(name))
+    for design in map(load, filter(lambda name: name.startswith("broken/"), shipped())):
+        if design.previous is None:  # no row on one release catches it
+            whole.wrong(design)
     for check in whole.every_check_catches():
         print(f"the check {check} is not known to catch a wrong design")
     choice = whole.solve()
@@ -240,9 +241,14 @@ def _standing(found: catalogue.Catalogue, *depths: Depth) -> set[str]:
 
 
 def depths(found: catalogue.Catalogue, choice: Choice) -> dict[str, Depth]:
-    """Return the depth of every row; a row that stands in for another has the same."""
+    """Return the depth of every row; a row that stands in for another has the same.
+
+    Rows on two releases cost a run of one nothing, so they keep theirs.
+    """
     depth: dict[str, Depth] = {
-        row.id: "full" for scenario in found.scenarios for row in scenario.rows
+        row.id: row.depth if RELEASES_TAG in row.tags else "full"
+        for scenario in found.scenarios
+        for row in scenario.rows
     }
     for row in choice.core:
         depth[row] = "quick" if row in choice.quick else "core"

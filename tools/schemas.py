@@ -133,7 +133,8 @@ def name_of(message: type[Message]) -> str:
 def design() -> Schema:
     """Return the schema of a design.toml, in a dialect that editors know."""
     parts = _without_null(_parts(TypeAdapter(Manifest)))
-    manifest = parts.pop("")
+    manifest = parts.pop(Manifest.__name__)  # which a release before it is too
+    del parts[""]
     fields = manifest["properties"]
     for name in HIDDEN:
         if name != "application":

@@ -33,6 +33,7 @@ class Plain(Member):
     """One process, which has its clients for as long as it works."""
 
     hello = HELLO
+    partitioner = "murmur2_random"  # Kafka's own
 
     def transactional_id(self) -> str:
         """Return the instance's own transactional id, which is stable over restarts.
@@ -136,7 +137,7 @@ class Plain(Member):
     def open_producer(self) -> None:
         """Make the producer; under exactly_once it fences the predecessor."""
         settings: dict[str, Any] = {
-            "partitioner": "murmur2_random",
+            "partitioner": self.partitioner,
             "enable.idempotence": True,
             "linger.ms": 5,
             **ONE_IN_FLIGHT,

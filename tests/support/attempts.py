@@ -49,6 +49,7 @@ class FakeInstance:
         self.notices: SimpleQueue[Noticed] = SimpleQueue()
         self.exit_code: int | None = None
         self.boot_s = 1.0
+        self.manifest: Any = SimpleNamespace(capabilities=())
 
     @property
     def is_over(self) -> bool:
@@ -147,6 +148,7 @@ class Attempt:
             modes=("exactly_once",),
             capabilities=capabilities,
         )
+        self.instance.manifest = self.manifest
         return self.manifest
 
     def application(self, program: str = "relay", **said: Any) -> Application:

@@ -22,6 +22,7 @@ from pytest_bdd.steps import StepFunctionContext
 
 from upheld import nemesis
 from upheld.generators.ledger import Send
+from upheld.history.events import Release
 from upheld.history.marks import Happening
 from upheld.lint import matches, step_definitions
 from upheld.nemesis.requests import Strike
@@ -158,6 +159,21 @@ class StubStores(Stub):
         """Record the outage, and let its time pass."""
         self._log.append(f"stores.disturb(trial,{application},{how!r},{length_ms})")
         trial.now_ms += length_ms
+
+
+class StubReleases(Stub):
+    """Releases, each of which starts."""
+
+    def start(
+        self, trial: "StubTrial", application: StubApplication, launch: Launch, name: str = "a"
+    ) -> Stub:
+        """Record the start of an instance, which runs from now on."""
+        return trial.start(application, name, launch)
+
+    def take_over(self, _: "StubTrial", application: StubApplication, release: Release) -> None:
+        """Record the start of a release that has to start."""
+        self._log.append(f"releases.take_over(trial,{application},{release!r})")
+        application.running["a"] = Stub(self._log, "instance a")
 
 
 class StubTrial(Stub):
@@ -318,6 +334,7 @@ def _replacements(log: Log) -> dict[str, object]:
         "strike_at": Stub(log, "meet"),  # its name in the stored transcript
         "MOMENTS": StubMoments(log),
         "stores": StubStores(log, "stores"),
+        "releases": StubReleases(log, "releases"),
         "races": lambda _history, _application: Counter(RACES),
         "Tables": StubTables,
     }

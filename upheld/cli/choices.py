@@ -23,6 +23,8 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
     """
     told = {"is_its_own_oracle": bool(getattr(arguments, "oracle", None))}
     loaded = [manifest.load(name).model_copy(update=told) for name in given(arguments)]
+    if earlier := getattr(arguments, "earlier", None):
+        loaded = [released(manifest.load(earlier), later) for later in loaded]
     if getattr(arguments, "timeouts", None) == "deployed":
         loaded = [design.as_deployed() for design in loaded]
     for design in loaded:
@@ -82,8 +84,60 @@ def promised_rows(design: Manifest, found: Catalogue, request: Request) -> int:
 
 
 def given(arguments: argparse.Namespace) -> list[str]:
-    """Return the names of the designs, each once."""
+    """Return the names of the designs, each once.
+
+    Raises:
+        UsageProblem: One of two releases is not named, or a design is named beside them.
+    """
     names = [*getattr(arguments, "designs", ()), *(arguments.design or ())]
+    earlier = getattr(arguments, "earlier", None)
+    later = getattr(arguments, "later", None)
+    if earlier is None and later is None:
+        return _named(arguments, names)
+    if earlier is None or later is None:
+        missing = "--from" if earlier is None else "--to"
+        raise UsageProblem(f"Two releases have two names, --from N --to N+1; add {missing}.")
+    if names:
+        raise UsageProblem(
+            f"--from and --to name the two releases that are judged, and {names[0]} is a third "
+            "design; leave it out."
+        )
+    return [later]
+
+
+def released(earlier: Manifest, later: Manifest) -> Manifest:
+    """Return a release that takes over from an earlier one.
+
+    Raises:
+        UsageProblem: What the one leaves cannot be taken over by the other.
+    """
+    both = f"{earlier.file} and {later.file}"
+    for what, ours, theirs in (
+        ("program", earlier.programs, later.programs),
+        ("mode", earlier.modes, later.modes),
+    ):
+        if not set(ours) & set(theirs):
+            raise UsageProblem(
+                f"{both} have no {what} in common, so neither takes over from the other: "
+                f"{', '.join(ours)}, and {', '.join(theirs)}."
+            )
+    if _topics(earlier) != _topics(later):
+        raise UsageProblem(
+            f"{both} have not the same inputs and outputs, so neither takes over from the other: "
+            f"{_topics(earlier)}, and {_topics(later)}."
+        )
+    return later.model_copy(update={"previous": earlier})
+
+
+def _topics(design: Manifest) -> str:
+    """Return the names of what an application without an adapter reads and writes."""
+    if design.application is None:
+        return "those of its programs"
+    return ", ".join([*design.application.input, *design.application.output])
+
+
+def _named(arguments: argparse.Namespace, names: list[str]) -> list[str]:
+    """Return the names of designs, or the default one, each once."""
     if not names and arguments.default_design:
         _demand_default(arguments.default_design)
         names = [arguments.default_design]

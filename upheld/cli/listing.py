@@ -24,7 +24,7 @@ from upheld.spec.catalogue import Catalogue, Guarantee
 from upheld.spec.depths import DEPTHS
 from upheld.spec.explain import Listing
 from upheld.spec.gherkin import Row
-from upheld.spec.selection import Request, chosen_rows, demand_specs, newer_rows
+from upheld.spec.selection import RELEASES_TAG, Request, chosen_rows, demand_specs, newer_rows
 from upheld.text import visible_data, wrapped
 from upheld.ui.console import console, width
 from upheld.verdicts import Verdict
@@ -179,6 +179,9 @@ def _offered(
 
 def _why_not(design: Manifest, rows: Iterable[Row]) -> str:
     """Return why a design has promised none of these rows."""
+    rows = list(rows)
+    if design.previous is None and all(RELEASES_TAG in row.tags for row in rows):
+        return "it takes two releases, which `upheld run --from N --to N+1` names"
     programs = dict[str, None]()
     modes = dict[str, None]()
     for row in rows:

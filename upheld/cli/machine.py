@@ -138,8 +138,8 @@ def opened_broker(arguments: argparse.Namespace, run: RunScope, out: Path) -> Br
 
 
 def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:
-    """Let each design prepare once, before it is asked anything."""
-    for design in designs:
+    """Let each design, and the release before it, prepare once, before all else."""
+    for design in (release for each in designs for release in each.releases):
         with waiting(f"{design.name} is prepared"):
             prepare(design, run, out / "logs")
 

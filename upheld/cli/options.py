@@ -341,6 +341,23 @@ def add_broker(to: argparse.ArgumentParser) -> None:
     to.add_argument("--image", help="another image for --broker container")
 
 
+def add_releases(to: argparse.ArgumentParser) -> None:
+    """Add the options that name two releases."""
+    to.add_argument(
+        "--from",
+        dest="earlier",
+        metavar="DESIGN",
+        help="the release before the one that --to names, as --design names a design: judge the "
+        "rows in which the later one takes over from it",
+    )
+    to.add_argument(
+        "--to",
+        dest="later",
+        metavar="DESIGN",
+        help="the release that takes over from the one that --from names",
+    )
+
+
 def run_options(to: argparse.ArgumentParser) -> None:
     """Add the options of `run`."""
     to.add_argument(
@@ -350,6 +367,7 @@ def run_options(to: argparse.ArgumentParser) -> None:
         help="a design to judge, as --design names it; paths stand before the options",
     )
     add_designs(to)
+    add_releases(to)
     add_choice(to)
     to.add_argument(
         "--features",

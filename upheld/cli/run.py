@@ -38,6 +38,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult, Summary, baseline, file_of, hints, matrix, read, table
 from upheld.report.folder import HISTORIES
+from upheld.report.model import Release
 from upheld.report.oracles import resting
 from upheld.report.reasons import pinned, shortened, unsupported
 from upheld.runner.account import RunAccount
@@ -100,6 +101,7 @@ def run_designs(arguments: argparse.Namespace) -> int:
         baseline=for_a_run(older, request, found, designs),
         first=First() if in_lane else failed_before(older, arguments.out, rows),
         narrowed=narrowed(request) + as_typed(arguments),
+        earlier=arguments.earlier or "",
         required=(arguments.require,) if arguments.require else (),
         specs={design.name: spec for design, spec in zip(designs, given(arguments), strict=True)},
         durations=known,
@@ -107,7 +109,8 @@ def run_designs(arguments: argparse.Namespace) -> int:
     if older and arguments.seed is None:
         arguments.seed = older.summary.seed
     if not in_lane:
-        note_subjects(choice, [each for each in designs if not each.prepare], arguments.seed)
+        ready = [each for each in designs if not _is_prepared(each)]
+        note_subjects(choice, ready, arguments.seed)
     arguments.judged_first = choice.first.said
     with own_folder(arguments.out) as out:
         begin_report(arguments.out, out)
@@ -144,7 +147,7 @@ def _demand_fitting(arguments: argparse.Namespace) -> None:
     demand_whole(arguments)
 
 
-def note_subjects(choice: Choice, designs: Iterable[Manifest], seed: int) -> None:
+def note_subjects(choice: Choice, designs: Sequence[Manifest], seed: int) -> None:
     """Note the subjects of these designs, and look whether the baseline has the same.
 
     A subject that `prepare` makes is there once it has run.
@@ -154,8 +157,18 @@ def note_subjects(choice: Choice, designs: Iterable[Manifest], seed: int) -> Non
         MachineProblem: A subject is an image, and no container engine has it.
     """
     choice.subjects |= subjects_of(designs)
+    for later in designs:
+        if earlier := later.previous:
+            (subject,) = subjects_of([earlier]).values()
+            release = Release(name=earlier.name, version=earlier.version, subject=subject)
+            choice.follows[later.name] = release
     if choice.baseline:
         choice.baseline.demand_alike(choice.alike(seed))
+
+
+def _is_prepared(design: Manifest) -> bool:
+    """Return whether what is judged is there only once a release of it was prepared."""
+    return any(release.prepare for release in design.releases)
 
 
 def narrowed(request: Request) -> str:
@@ -218,7 +231,7 @@ def judge_in_turn(
         with opened_rig(arguments, unprepared, out, say, stores) as rig:
             if line:  # the lanes of a run keep their histories in one folder
                 rig.histories = out.parent / HISTORIES
-            note_subjects(choice, [each for each in unprepared if each.prepare], rig.seed)
+            note_subjects(choice, list(filter(_is_prepared, unprepared)), rig.seed)
             choice.again = f"upheld run --broker {rig.broker.kind}"
             plugin = LanePlugin(rig, choice, line) if line else Plugin(rig, choice, console=say)
             if not line:
@@ -257,7 +270,7 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say
     with run_scope() as run:
         chosen = [design for design in choice.manifests if choice.rows[design.name]]
         prepare_all(chosen, run, out)
-        note_subjects(choice, [each for each in chosen if each.prepare], account.seed)
+        note_subjects(choice, list(filter(_is_prepared, chosen)), account.seed)
         with account.progress:
             try:
                 account.judge(command, arguments.lanes, run)
@@ -313,6 +326,10 @@ def closing(summary: Summary, out: Path, rows: Sequence[RowResult] = ()) -> str:
         f"peak memory {f'{peak_mb} MiB' if peak_mb else 'not measured'}; report in {out}",
     ]
     lines[:0] = [
+        *(
+            f"{name} {summary.design_versions[name]} takes over from {each.name} {each.version}"
+            for name, each in summary.follows.items()
+        ),
         *unsupported(rows),
         *pinned(summary.specs, summary.newer),
         *resting(rows),

@@ -132,6 +132,9 @@ class Begun(Event):
     scenario: str = Field(description="the id of the row")
     design: str = Field(description="the design that is judged")
     design_version: str = Field(description="its version")
+    follows: str = Field(
+        default="", description="name and version of the release before it; empty without one"
+    )
     atomic: Literal["batch", "shard"] = Field(description="as its design.toml says")
     local_state: bool = Field(description="as its design.toml says")
     progress: OffsetsMean = Field(default="group", description="as its design.toml says")
@@ -312,6 +315,9 @@ class Failure(BaseModel):
     output: str | None = Field(default=None, description="the topic that takes no output")
 
 
+Release = Literal["earlier", "later"]
+
+
 class Instance(Event):
     """An event in the life of an instance of the design."""
 
@@ -326,6 +332,9 @@ class Instance(Event):
     table: str | None = Field(default=None, description="as its `ready` says")
     failure: Failure | None = Field(
         default=None, description="of a loud stop: what it said in fields; `detail` is its text"
+    )
+    release: Release | None = Field(
+        default=None, description="which of two releases it runs; null if there is one alone"
     )
 
 

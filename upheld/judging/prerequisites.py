@@ -259,7 +259,7 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
 
     Args:
         row: The row that is to be judged.
-        design: What the design declares.
+        design: What the design declares, and with it the release before it.
         broker_is_ours: Whether the harness started the broker, and may kill it.
         is_secured: Whether the connections to it are, so that a proxy reads no request on them.
 
@@ -268,10 +268,11 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
         Cannot: The design declares a limit that takes the promise away.
         MachineLacks: The broker is somebody else's or secured, or an extra is not installed.
     """
-    for reason in lacking(row, design):
-        raise NotOffered(reason)
-    for reason in limited(row, design):
-        raise Cannot(reason)
+    for release in design.releases:
+        for reason in lacking(row, release):
+            raise NotOffered(reason)
+        for reason in limited(row, release):
+            raise Cannot(reason)
     for reason in not_installed(row):
         raise MachineLacks(reason)
     if not broker_is_ours and ON_A_CLUSTER in row.tags:

@@ -58,10 +58,11 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
 # Fields of a manifest that no file has.
-HIDDEN: Final = ("folder", "application", "is_its_own_oracle", "timeouts")
+HIDDEN: Final = ("folder", "application", "is_its_own_oracle", "timeouts", "previous")
 OF_ADAPTERS: Final = ("command", "programs", "local_state")
 ALONE: Final = (Capability.SCALE,)  # what an application can offer without an adapter
 BRIDGE: Final = "upheld.bridge"  # the adapter of an application that has none
+FOLLOWS: Final = "the release before it: a file beside this one, or the name of a shipped design"
 Item = TypeVar("Item")
 
 
@@ -140,6 +141,7 @@ class ExpectedViolation(BaseModel):
     control: str | None = Field(
         default=None, description="a scenario or row that the design must still pass"
     )
+    follows: str | None = Field(default=None, description=FOLLOWS)
 
 
 class Twin(BaseModel):
@@ -156,6 +158,7 @@ class Twin(BaseModel):
         default="upheld", description="the verdict of each row"
     )
     was: str = Field(description="what it was called before, such as stuck or harness-error")
+    follows: str | None = Field(default=None, description=FOLLOWS)
 
 
 class Manifest(BaseModel):
@@ -255,6 +258,9 @@ class Manifest(BaseModel):
         description="of an application that is not told its timeouts: whether the proxy shortens "
         "those that it asks for, as --timeouts says",
     )
+    previous: "Manifest | None" = Field(
+        default=None, description="the release before it, if two releases are judged"
+    )
     sin: ExpectedViolation | None = Field(
         default=None,
         validation_alias=AliasChoices(*MUTANT_KEYS),
@@ -268,6 +274,21 @@ class Manifest(BaseModel):
     def file(self) -> Path:
         """The design.toml that was read."""
         return self.folder / FILE_NAME
+
+    @property
+    def releases(self) -> "tuple[Manifest, ...]":
+        """The release before it, if there is one, and itself."""
+        return (self.previous, self) if self.previous else (self,)
+
+    @property
+    def called(self) -> str:
+        """Name and version."""
+        return f"{self.name} {self.version}"
+
+    @property
+    def identity(self) -> str:
+        """A text that no other design has, nor another release of the same name."""
+        return f"{self.folder} {self.called}"
 
     def waivers(self, *names: str) -> Iterator[Waiver]:
         """Go through the waivers of these ids, in their order."""
@@ -301,8 +322,12 @@ class Manifest(BaseModel):
         It cannot take the transaction timeout that a row sets, if it is not told.
         """
         lost = [Limit.TRANSACTION_TIMEOUT] if "transaction timeout" in self.untold else []
-        cannot = tuple(dict.fromkeys([*self.cannot, *lost]))
-        return self.model_copy(update={"timeouts": "deployed", "cannot": cannot})
+        update = {
+            "timeouts": "deployed",
+            "cannot": tuple(dict.fromkeys([*self.cannot, *lost])),
+            "previous": self.previous.as_deployed() if self.previous else None,
+        }
+        return self.model_copy(update=update)
 
     def may_build(self, program: str) -> bool:
         """Return whether `prepare` may make a program that a command names by a path."""
@@ -351,7 +376,17 @@ def load(spec: str, assumed: Mapping[str, object] | None = None) -> Manifest:
         _demand_size(manifest, field, command)
         if field == "prepare" or not manifest.may_build(command[0]):
             demand_program(manifest, field, command)
-    return manifest
+    return _with_the_release_before(manifest)
+
+
+def _with_the_release_before(manifest: Manifest) -> Manifest:
+    """Return a manifest with the release that its [sin] or [twin] says it follows."""
+    earlier = next((each.follows for each in (manifest.sin, manifest.twin) if each), None)
+    if earlier is None:
+        return manifest
+    beside = manifest.folder / earlier
+    previous = load(str(beside) if is_file(beside) else earlier)
+    return manifest.model_copy(update={"previous": previous})
 
 
 def commands_of(manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:

@@ -192,6 +192,16 @@ class Comparison(BaseModel):
     as_bad: int = Field(default=0, description="the number of rows that are excused")
 
 
+class Release(BaseModel):
+    """The release before a design, of two that were judged together."""
+
+    model_config = ConfigDict(extra="forbid")
+
+    name: str = Field(description="its name")
+    version: str = Field(description="its version")
+    subject: str = Field(description="sha256 of it, as in `subjects`; empty if it is unknown")
+
+
 class Summary(BaseModel):
     """The end of a run, and what it ran on."""
 
@@ -218,6 +228,9 @@ class Summary(BaseModel):
     design_versions: dict[str, str] = Field(default={}, description="design -> its version")
     subjects: dict[str, str] = Field(
         default={}, description="design -> sha256 of what was judged; empty if it is unknown"
+    )
+    follows: dict[str, Release] = Field(
+        default={}, description="design -> the release before it, if two were judged together"
     )
     broker: str = Field(description="the broker that it ran on")
     broker_why: str = Field(description="why on that one")

@@ -132,7 +132,10 @@ class RunAccount:
     def _again(self, result: RowResult) -> str:
         """Return the command that repeats a row."""
         spec = self.choice.specs.get(result.design, result.design)
-        chosen = f"--design {quote(spec)} --only '@{result.scenario}'{self.choice.narrowed}"
+        design = f"--design {quote(spec)}"
+        if earlier := self.choice.earlier:
+            design = f"--from {quote(earlier)} --to {quote(spec)}"
+        chosen = f"{design} --only '@{result.scenario}'{self.choice.narrowed}"
         return f"{self.choice.again} {chosen} --seed {self.seed}"
 
     def why_to_stop(self, result: RowResult) -> str | None:
@@ -212,6 +215,7 @@ class RunAccount:
             repeat=self.choice.repeat,
             design_versions={manifest.name: manifest.version for manifest in self.choice.manifests},
             subjects=self.choice.subjects,
+            follows=self.choice.follows,
             broker=broker,
             broker_why=why,
             versions=_versions(),

@@ -11,6 +11,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.report import RowResult
 from upheld.report.baseline import Baseline
 from upheld.report.formats import USUAL
+from upheld.report.model import Release
 from upheld.spec import durations
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Depth
@@ -52,6 +53,7 @@ class Choice:
     shard: str = ""
     newer: dict[str, list[str]] = field(default_factory=dict)  # design -> rows after its pin
     subjects: dict[str, str] = field(default_factory=dict)  # design -> digest of what is judged
+    follows: dict[str, Release] = field(default_factory=dict)  # design -> the release before it
     promised: dict[str, int] = field(default_factory=dict)  # design -> its rows at full depth
     is_narrowed: bool = False  # whether options name what is judged, beside depth and slice
     repeat: int = 1
@@ -66,6 +68,7 @@ class Choice:
     formats: tuple[str, ...] = USUAL  # that the report is also written in
     keep: Keep = "packed"  # how histories are kept
     again: str = "upheld run"
+    earlier: str = ""  # the release before the design, as it was named by --from
     narrowed: str = ""  # the options on programs and modes, as they are typed
     specs: dict[str, str] = field(default_factory=dict)  # design -> how the user named it
     # By which waivers end; one date for all rows.

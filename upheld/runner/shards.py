@@ -37,6 +37,7 @@ ALIKE: Final = {
     "depth": ("depth", "the depth"),
     "slice": ("slice", "the slice"),
     "broker": ("broker", "the broker"),
+    "releases": ("follows", "the releases before the designs"),
     "designs": ("design_versions", "the designs and their versions"),
     "promised": ("promised", "the rows that the designs promise"),
     "narrowed": ("narrowed", "whether options name what is judged"),

@@ -20,6 +20,7 @@ from upheld.spec.depths import DEFAULT, Depth, Share, is_within
 from upheld.spec.gherkin import SOAK_TAG, Row, Scenario
 
 ONE_MODE_TAG: Final = "@one-mode"  # judged in the stricter mode that a design has
+RELEASES_TAG: Final = "@two-releases"  # judged if a release before the design is named
 ONE_PROGRAM_TAG: Final = "@one-program"  # judged on the later in PROGRAMS that a design has
 
 MOST_CHARS: Final = 1 << 14  # of an expression
@@ -71,6 +72,8 @@ def promised(
     A row that is newer than the version of the specification that it pins is not among them.
     A scenario that is judged in one mode, or on one program, has one row of those that differ in
     nothing else. That row has one of the modes and programs that are asked for.
+    A design that follows another release has promised the rows on two releases, and no others. They
+    are of the programs and modes that both have.
     """
     kept: list[Row] = []
     has = [mode for mode in MODES if mode in modes and mode in design.modes]
@@ -80,6 +83,7 @@ def promised(
             row
             for row in scenario.rows
             if row.offered(design.programs, has)
+            and is_on_its_releases(row, design)
             and row.program in programs
             and not found.is_newer(row, design.spec)
         ]
@@ -91,6 +95,17 @@ def promised(
             offered = list({row.mode: row for row in offered}.values())
         kept += (row for row in offered if chosen(scenario, row))
     return tuple(kept)
+
+
+def is_on_its_releases(row: Row, design: Manifest) -> bool:
+    """Return whether a row takes as many releases as a design is judged with.
+
+    Both of two releases have to offer it.
+    """
+    earlier = design.previous
+    if RELEASES_TAG not in row.tags:
+        return earlier is None
+    return earlier is not None and row.offered(earlier.programs, earlier.modes)
 
 
 def chooser(found: Catalogue, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Chosen:
@@ -342,7 +357,9 @@ def _offered(found: Catalogue, design: Manifest) -> set[str]:
         for scenario in found.scenarios
         if scenario.is_usual
         for row in scenario.rows
-        if row.offered(design.programs, design.modes) and not found.is_newer(row, design.spec)
+        if row.offered(design.programs, design.modes)
+        and is_on_its_releases(row, design)
+        and not found.is_newer(row, design.spec)
     }
 
 

@@ -50,6 +50,7 @@ class Launch:
     cold: bool = False  # it boots in view, after everything else has booted
     default_mode: bool = False  # its request names no mode
     may_refuse: bool = False  # a refusal is recorded, and no failure
+    release: events.Release | None = None  # of two; None if there is one alone
 
 
 AS_USUAL: Final = Launch()
@@ -90,6 +91,8 @@ class Instances:
         """
         instance = self._take(application, launch)
         application.running[name] = instance
+        if launch.release:
+            self.recorder.releases[application.name, name] = launch.release
         request = self._request(application, name, launch)
         log = self.rig.log_name(instance.stderr_path)
         self.by_log[log] = instance
@@ -100,7 +103,7 @@ class Instances:
         match reply:
             case Ready():
                 start_s = instance.boot_s + time.monotonic() - asked_s
-                self.rig.measured(self.manifest, start_s)
+                self.rig.measured(instance.manifest, start_s)
                 self._is_ready(application, name, reply)
             case StandingBy():
                 self.recorder.happened(application, name, "standing-by")
@@ -118,12 +121,16 @@ class Instances:
     def _take(self, application: Application, launch: Launch) -> Instance:
         """Take a warm instance, or boot one."""
         clock = application.wall_clock
+        manifest = self.manifest
+        if launch.release == "earlier":
+            assert manifest.previous
+            manifest = manifest.previous
         if launch.cold:
-            self.rig.pool(self.manifest).rest()
+            self.rig.pool(manifest).rest()
             self.recorder.mark(Happening.STARTED_COLD)
         if clock:
-            return self.rig.take(self.manifest, clock.environment)
-        return self.rig.take(self.manifest, {} if launch.cold else None)
+            return self.rig.take(manifest, clock.environment)
+        return self.rig.take(manifest, {} if launch.cold else None)
 
     def _request(self, application: Application, name: str, launch: Launch) -> Start:
         """Make the disks of an instance, and return the request that starts it."""
@@ -424,7 +431,7 @@ class Instances:
         """
         instance = application.running.pop(name)
         self._weigh(instance)
-        for _ in range(1 + (twice and "reusable" in self.manifest.capabilities)):
+        for _ in range(1 + (twice and "reusable" in instance.manifest.capabilities)):
             began_ms = self.recorder.now_ms
             try:
                 reply = instance.stop(STOP_MS)
@@ -439,7 +446,7 @@ class Instances:
                     raise Violated.one("stuck", text)
                 raise AdapterBreach(text)
             self.recorder.happened(application, name, "stopped")
-        self.rig.pool(self.manifest).give_back(instance)
+        self.rig.pool(instance.manifest).give_back(instance)
 
     def _not_closed(self, said: str) -> Violated:
         """Return the verdict on an instance that does not finish its work by a stop's deadline."""
@@ -458,7 +465,8 @@ class Instances:
 
     def let_go(self, application: Application, name: str) -> None:
         """End an instance that works no more, unless it takes another start."""
-        self.rig.pool(self.manifest).give_back(application.running.pop(name))
+        instance = application.running.pop(name)
+        self.rig.pool(instance.manifest).give_back(instance)
 
     def end_all(self, application: Application, *, gently: bool) -> None:
         """End the instances that still run, and record the connections that the proxy saw.
@@ -467,17 +475,16 @@ class Instances:
             application: The application whose instances end.
             gently: A reusable instance is stopped, so that the next scenario can have it.
         """
-        pool = self.rig.pool(self.manifest)
         for instance in application.running.values():
             self._weigh(instance)
-            if not gently or "reusable" not in self.manifest.capabilities:
+            if not gently or "reusable" not in instance.manifest.capabilities:
                 instance.kill()
             elif not instance.is_over:
                 instance.resume()
                 # The scenario is over: how this instance ends is no part of it.
                 with contextlib.suppress(AdapterBreach):
                     instance.stop(STOP_MS)
-            pool.give_back(instance)
+            self.rig.pool(instance.manifest).give_back(instance)
         application.running.clear()
         for name in sorted(application.doors):
             self._shut_door(application, name)

@@ -34,6 +34,8 @@ class Recorder:
         self._time_scale = time_scale
         # The logs of the instances so far, with their bytes: whoever starts instances knows them.
         self.log_sizes: Callable[[], dict[str, int]] = dict
+        # Application and instance -> its release, if there are two.
+        self.releases: dict[tuple[str, str], events.Release] = {}
 
     @property
     def now_ms(self) -> int:
@@ -87,6 +89,7 @@ class Recorder:
                 event="failed",
                 detail=f"{failed.kind}: {failed.message}",
                 failure=events.Failure(**fields),
+                release=self.releases.get((application.name, name)),
             )
         )
 
@@ -126,5 +129,6 @@ class Recorder:
                 consumer_group=ready.consumer_group if ready else None,
                 internal_topics=ready.internal_topics if ready else (),
                 table=ready.table if ready else None,
+                release=self.releases.get((application.name, name)),
             )
         )

@@ -72,7 +72,7 @@ class Rig:
     # kind -> the address of one that was given
     stores: dict[str, str] = field(default_factory=dict)
     proxy: Proxy | None = None
-    pools: dict[str, Pool] = field(default_factory=dict)
+    pools: dict[str, Pool] = field(default_factory=dict)  # by the identity of the design
     disk: Disk | None = None  # where designs are watched
     # (design, program) -> what its starts were seen to read
     known_reads: dict[tuple[str, str], KnownReads] = field(default_factory=dict)
@@ -202,19 +202,24 @@ class Rig:
         return PROGRESS_S + slower_ms / 1000
 
     def pool(self, manifest: Manifest) -> Pool:
-        """Return the pool of warm instances of a design; close those of other designs."""
-        if manifest.name not in self.pools:
+        """Return the pool of warm instances of a design; close those of other designs.
+
+        Two releases that are judged together are both kept.
+        """
+        if manifest.identity not in self.pools:
             # One design at a time keeps memory and the two cores for itself.
-            for other in self.pools.values():
-                other.close()
+            for identity, other in list(self.pools.items()):
+                if not _are_releases(manifest, other.manifest):
+                    other.close()
+                    del self.pools[identity]
             launch = self.disk.launch if self.disk else None
             pool = Pool(
                 manifest, self.run, self.out / "logs", time_scale=self.time_scale, launch=launch
             )
-            self.pools.clear()
-            self.slower_ms.clear()
-            self.pools[manifest.name] = pool
-        return self.pools[manifest.name]
+            if not self.pools:
+                self.slower_ms.clear()
+            self.pools[manifest.identity] = pool
+        return self.pools[manifest.identity]
 
     def measured(self, manifest: Manifest, start_s: float) -> None:
         """Remember how long a start of a design took, from its process to `ready`."""
@@ -233,7 +238,7 @@ class Rig:
 
         The user is told while a boot is being waited for.
         """
-        first = manifest.name not in self.pools
+        first = manifest.identity not in self.pools
         pool = self.pool(manifest)
         own = environment is not None
         with waiting(f"{manifest.name} boots") if first or own else nullcontext():
@@ -271,6 +276,12 @@ class Rig:
         if not self.broker.ours:
             leave(self.reading)
         self.reading.close()
+
+
+def _are_releases(one: Manifest, other: Manifest) -> bool:
+    """Return whether one of two designs is the release before the other."""
+    pairs = ((one, other), (other, one))
+    return any(new.previous and new.previous.identity == old.identity for new, old in pairs)
 
 
 def leave(reading: Reading) -> None:

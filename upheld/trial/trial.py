@@ -98,6 +98,7 @@ class Trial:
                 scenario=self.asked.scenario,
                 design=self.manifest.name,
                 design_version=self.manifest.version,
+                follows=self.manifest.previous.called if self.manifest.previous else "",
                 atomic=self.manifest.atomic,
                 local_state=self.manifest.local_state,
                 progress=self.manifest.progress,

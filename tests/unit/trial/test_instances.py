@@ -290,6 +290,7 @@ def test_only_what_still_runs_is_stopped_twice(
     instances = Instances(attempt.recorder, attempt.rig, manifest, probes)
     application = attempt.application()
     application.running["a"] = instance = as_running(Stopped())
+    instance.manifest = manifest
 
     instances.stop(application, twice=True)
 

@@ -1,0 +1,114 @@
+@availability @two-releases
+Feature: The next release goes on from what the last one left
+  Its state, its positions and its ids are those of the release before it, stopped first or beside it; and that one takes them up again.
+  Documented in: beyond the articles. Every application is released again, and its state outlives each release.
+  Broken by: state that begins anew in silence, a store or a changelog with another name, another partitioner.
+  Costs: names that are fixed, and a state that two releases can read.
+
+  @G81.stopped-and-started
+  Scenario Outline: the later release goes on from what the earlier one left, or refuses to start
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the earlier release starts
+    And the application drains its input
+    And the application is stopped gracefully
+    And 1000 records over 64 keys arrive
+    And the later release starts unless it refuses
+    And the application drains its input
+    Then it refuses to start or its outputs match the model
+    And nothing else changes on the broker
+
+    @quick
+    Examples:
+      | program | mode          |
+      | ledger  | exactly_once  |
+
+    @core
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+      | ledger  | at_least_once |
+      | relay   | exactly_once  |
+      | pulse   | exactly_once  |
+
+    @full
+    Examples:
+      | program | mode          |
+      | batcher | exactly_once  |
+
+  @G81.state-in-a-store
+  Scenario Outline: the later release finds the state that the earlier one has in a store
+    Given <program> in mode <mode>
+    And its configuration is:
+      | state store          | <store> |
+      | persistence interval | 500 ms  |
+    And 4000 records over 64 keys are in its input
+    When the earlier release starts
+    And the application drains its input
+    And the application is stopped gracefully
+    And 1000 records over 64 keys arrive
+    And the later release starts unless it refuses
+    And the application drains its input
+    Then it refuses to start or its outputs match the model
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode          | store  |
+      | ledger  | at_least_once | sqlite |
+
+  @G81.beside-each-other
+  Scenario Outline: the later release joins the earlier one, which leaves, while records arrive
+    Given <program> in mode <mode>
+    And it runs in several instances
+    # small waves: the records that arrive meanwhile count
+    And 400 records over 64 keys are in its input
+    When the earlier release starts
+    And records keep arriving
+    And instance b joins as the later release
+    And instance a leaves
+    And the arrivals end
+    And the application drains its input
+    Then no partition has two owners
+    And the outputs match the model in order and count under <mode>
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode          |
+      | relay   | exactly_once  |
+      | ledger  | exactly_once  |
+
+    @full
+    Examples:
+      | program | mode          |
+      | ledger  | at_least_once |
+
+  @G81.rolled-back
+  Scenario Outline: the earlier release goes on from what the later one left, or refuses to start
+    Given <program> in mode <mode>
+    And 4000 records over 64 keys are in its input
+    When the earlier release starts
+    And the application drains its input
+    And the application is stopped gracefully
+    And 1000 records over 64 keys arrive
+    And the later release starts
+    And the application drains its input
+    And the application is stopped gracefully
+    And 1000 records over 64 keys arrive
+    And the earlier release starts unless it refuses
+    And the application drains its input
+    Then it refuses to start or its outputs match the model
+    And nothing else changes on the broker
+
+    @core
+    Examples:
+      | program | mode          |
+      | relay   | exactly_once  |
+      | ledger  | exactly_once  |
+
+    @full
+    Examples:
+      | program | mode          |
+      | relay   | at_least_once |
+      | ledger  | at_least_once |

@@ -1,0 +1,40 @@
+"""Keeps its state in a changelog, whose name has another number in each release.
+
+The mistake is a name that a framework counts up, as an operator is added before it. It shows after
+a release: the new changelog is empty, and so is the state.
+"""
+
+import sys
+import time
+from typing import Any
+
+from confluent_kafka.admin import AdminClient, NewTopic
+
+from upheld.adapter import serve
+from upheld.impl.plain import Ledger, OutputRecord, Plain
+
+
+class Kept(Ledger):
+    tables = ("changelog",)
+
+    def upstream(self) -> dict[str, list[OutputRecord]]:
+        touched = self.touched
+        rows = super().changed()
+        self.touched = touched  # the same rows are the outputs
+        return {"changelog": rows}
+
+
+class RenamesItsChangelog(Plain):
+    hello = Plain.hello | {"name": "broken/renames_its_changelog", "version": sys.argv[1]}
+    programs = Plain.programs | {"ledger": Kept}
+
+    def take_hold(self, start: dict[str, Any]) -> dict[str, Any]:
+        topic = f"{start['application_id']}-STATE-STORE-{sys.argv[2]}-changelog"
+        admin = AdminClient(start["client"] | {"bootstrap.servers": start["bootstrap"]})
+        admin.create_topics([NewTopic(topic, 4)])[topic].exception(10)
+        time.sleep(1)  # a new topic has a leader then
+        known = start["topics"] | {"changelog": topic}
+        return super().take_hold(start | {"topics": known}) | {"internal_topics": [topic]}
+
+
+serve(RenamesItsChangelog())
