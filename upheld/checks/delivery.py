@@ -252,7 +252,7 @@ def fold(history: History, application: str) -> list[Anomaly]:
     visible. If outputs may lead, there always is such a prefix. With a hop in between, keys of one
     partition come by several ways, so that each key has a prefix of its own.
 
-    If an application without a model does not show which input an output is of, the last value of
+    An application without a model may not show which input an output is of. Then the last value of
     each key is compared with that of a run on the committed input alone.
     """
     view = view_of(history, application)

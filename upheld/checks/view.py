@@ -458,7 +458,10 @@ def view_of(history: History, application: str) -> View:
 
 
 def untraced(view: View) -> Itself | None:
-    """Return the oracle that does not know which input an output comes of; None if it does."""
+    """Return the oracle that does not know which input an output comes of.
+
+    It is None if the oracle does, or if the application has a model.
+    """
     contract = view.application.contract
     if contract is None or contract.model:
         return None

@@ -5,8 +5,8 @@ input, on topics of its own, and nothing strikes it. Its outputs are the states 
 their order. Two such runs show what differs without any fault. Of such fields only the type is
 compared.
 
-Where the numbers of outputs differ, and for a fold that shows only some of its states, the last
-value of each key is compared alone. The values before it are any that it likes.
+The numbers of outputs may differ, and a fold may show only some of its states. Then the last value
+of each key is compared alone. The values before it are any that it likes.
 
 This finds what a fault changes: loss, duplicates, wrong order, state that was not restored. It
 cannot see wrong logic, nor a fault that the runs without a fault have too.
@@ -150,7 +150,7 @@ def is_traced(inputs: Iterable[Record], outputs: Iterable[Record]) -> bool:
 
 
 def is_in_one_partition(outputs: Iterable[Record]) -> bool:
-    """Return whether all outputs of each key lie in one partition, so that one is the last."""
+    """Return whether each key lies in one partition, so that one of its outputs is the last."""
     partitions = defaultdict[bytes, set[int]](set)
     for record in outputs:
         partitions[record.key or b""].add(record.partition)

@@ -152,7 +152,7 @@ def test_without_as_many_outputs_as_inputs_there_is_no_prefix_rule() -> None:
 def test_a_run_on_the_committed_input_says_what_has_to_be_visible(
     shown: str, anomalies: list[str], more: dict[str, bool]
 ) -> None:
-    """One output for each account and batch: three inputs of one key give two, two give one."""
+    """An account has an output for each batch: three inputs give two, and two give one."""
     history = story(inputs="aaab", answers="aab", shown=shown, **more)
     committed = list(history.of(Record))[:2]
     history.add_all(outputs("cut", "a"))
@@ -223,7 +223,7 @@ def test_a_fold_that_skips_states_is_not_compared() -> None:
     ],
 )
 def test_the_last_value_of_each_key_is_compared_alone(shown: str, anomalies: list[str]) -> None:
-    """Where the numbers of outputs differ without a fault, each key ends at the same value."""
+    """Each key ends at the same value; the numbers of outputs differ without a fault."""
     assert found("relation", story(shown=shown, **LAST)) == anomalies
 
 
@@ -286,7 +286,7 @@ def test_what_differs_between_two_runs(
 
 
 def test_the_types_of_an_unstable_field_are_those_of_both_runs() -> None:
-    """One that is null in one run and a number in the other may be either after a fault."""
+    """A field that is null in one run and a number in the other may be either later."""
     first, second = (by_key([record("t", 0, "k", {"n": n})]) for n in (None, 5))
 
     assert difference(CONTRACT, first, second).types == (("null", "number"),)

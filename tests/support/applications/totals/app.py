@@ -1,4 +1,4 @@
-"""A service that keeps what each account has spent, and says it once for each batch.
+"""A service that keeps what each account has spent, and says it once a batch.
 
 Which totals it says hangs on where a batch ends. The last one of each account does not.
 """
