@@ -1,5 +1,6 @@
 """Rows as tests of a project: a safe service passes, a naive one does not."""
 
+from importlib.metadata import entry_points
 from pathlib import Path
 
 import pytest
@@ -9,6 +10,8 @@ from upheld.report import read
 
 pytest_plugins = ("pytester",)
 
+IS_INSTALLED = "upheld" in entry_points(group="pytest11").names
+PLUGIN = () if IS_INSTALLED else ("-p", "upheld.testing.plugin")
 EXAMPLES = Path(__file__).parents[2] / "examples" / "orders"
 SAFE = "G22.commit-applied-and-refused[ledger-exactly_once]"
 NAIVE = "G47.commits-what-came-out[ledger-at_least_once]"
@@ -39,7 +42,7 @@ def test_a_service_is_judged_by_tests(broker: Broker, pytester: pytest.Pytester)
     chosen = [f"test_rows.py::{name}" for name in (f"test_orders[{SAFE}]", f"test_naive[{NAIVE}]")]
     own = f"test_rows.py::test_features[{OWN}]"
 
-    result = pytester.runpytest_subprocess("-p", "upheld.testing.plugin", *chosen, own)
+    result = pytester.runpytest_subprocess(*PLUGIN, *chosen, own)
 
     result.assert_outcomes(passed=2, failed=1)
     result.stdout.fnmatch_lines([f"VIOLATED  {NAIVE.replace('[', '[[]')}  orders-naive"])

@@ -150,7 +150,7 @@ def is_traced(inputs: Iterable[Record], outputs: Iterable[Record]) -> bool:
 
 
 def is_in_one_partition(outputs: Iterable[Record]) -> bool:
-    """Return whether each key lies in one partition, so that one of its outputs is the last."""
+    """Return whether each key lies in one partition: one output is the last there."""
     partitions = defaultdict[bytes, set[int]](set)
     for record in outputs:
         partitions[record.key or b""].add(record.partition)

@@ -59,7 +59,7 @@ def test_every_claim_comes_after_a_start_and_input() -> None:
         for place, call in enumerate(calls):
             if found := CLAIM.fullmatch(call):
                 before = [each for each in calls[:place] if found["application"] in each]
-                assert any("start" in each for each in before), name
+                assert any("start" in each or "take_over" in each for each in before), name
                 assert any("feed" in each or "input" in each for each in before), name
 
 

@@ -152,7 +152,7 @@ def test_without_as_many_outputs_as_inputs_there_is_no_prefix_rule() -> None:
 def test_a_run_on_the_committed_input_says_what_has_to_be_visible(
     shown: str, anomalies: list[str], more: dict[str, bool]
 ) -> None:
-    """An account has an output for each batch: three inputs give two, and two give one."""
+    """A key has an output for each batch: three inputs give two, and two give one."""
     history = story(inputs="aaab", answers="aab", shown=shown, **more)
     committed = list(history.of(Record))[:2]
     history.add_all(outputs("cut", "a"))

@@ -159,6 +159,8 @@ class Run:
             cluster=None,
             is_secured=False,
             end_cluster=lambda: None,
+            of_a_row=lambda _design, **_asked: rig,
+            end_row=lambda: None,
             renew_clients=lambda: self.renewed.append(len(SEEN)),
             out=self.out,
             seed=7,

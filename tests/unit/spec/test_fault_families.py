@@ -9,6 +9,8 @@ from upheld.spec.fault_families import SENTENCES, families, families_of
 FOUND = catalogue.load()
 QUIET = (  # lines that do something and strike nothing, by how they begin
     "the application starts",
+    "the earlier release starts",
+    "the later release starts",
     "the application drains",
     "the application is stopped gracefully",
     "the application is told to stop, twice if it is reusable",

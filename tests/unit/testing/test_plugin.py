@@ -40,6 +40,12 @@ Fields = Mapping[str, object]
 Ran = Callable[..., pytest.RunResult]
 
 
+@pytest.fixture(autouse=True)
+def _plugins_are_loaded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let pytest look for plugins; a run of `upheld` in this process has told it not to."""
+    monkeypatch.delenv("PYTEST_DISABLE_PLUGIN_AUTOLOAD", raising=False)
+
+
 @pytest.fixture
 def ran(pytester: pytest.Pytester, monkeypatch: pytest.MonkeyPatch) -> Ran:
     """Return a function that runs a module of tests, whose rows have such results."""
@@ -317,8 +323,7 @@ def test_nothing_is_loaded_without_a_use(pytester: pytest.Pytester) -> None:
     """Of upheld it is the plugin and the names of designs; and pytest gets no option."""
     pytester.makepyfile("def test_nothing(): pass")
     code = (
-        "import sys, pytest; from upheld.testing import plugin; "
-        "pytest.main(['-q'], plugins=[plugin]); "
+        f"import sys, pytest; pytest.main(['-q', *{PLUGIN}]); "
         "print(sorted(name for name in sys.modules if name.startswith('upheld')))"
     )
     done = subprocess.run(

@@ -29,7 +29,7 @@ def trial(tmp_path: Path) -> Trial:
 def judged(trial: Trial, story: Story, *checks: str) -> None:
     """Make these claims of a history as it stands."""
     trial.history = story.history
-    application: Any = SimpleNamespace(name="app")
+    application: Any = SimpleNamespace(name="app", event=SimpleNamespace(contract=None))
     for check in checks:
         trial.claim(check, application, "a sentence")
 
