@@ -5,7 +5,6 @@ a release: the new changelog is empty, and so is the state.
 """
 
 import sys
-import time
 from typing import Any
 
 from confluent_kafka.admin import AdminClient, NewTopic
@@ -32,7 +31,10 @@ class RenamesItsChangelog(Plain):
         topic = f"{start['application_id']}-STATE-STORE-{sys.argv[2]}-changelog"
         admin = AdminClient(start["client"] | {"bootstrap.servers": start["bootstrap"]})
         admin.create_topics([NewTopic(topic, 4)])[topic].exception(10)
-        time.sleep(1)  # a new topic has a leader then
+        leaders = [-1]
+        while min(leaders, default=-1) < 0:  # a new topic has none for a moment
+            places = admin.list_topics(topic).topics[topic].partitions
+            leaders = [place.leader for place in places.values()]
         known = start["topics"] | {"changelog": topic}
         return super().take_hold(start | {"topics": known}) | {"internal_topics": [topic]}
 

@@ -236,7 +236,8 @@ def test_refused(folder: Path, old: str, new: str, says: str) -> None:
         ("sin = [1]", "`sin` is [1]: "),
         (
             "twin = {rows = ['G1'], wrong = 'w', was = 's', a = 1}",
-            "`twin.a` is not a field of a design; known are rows, wrong, verdict, was, follows, extends.",
+            "`twin.a` is not a field of a design; known are rows, wrong, verdict, was, follows, "
+            "extends.",
         ),
         ("a" + ".a" * 100_000 + " = 1", "is not TOML: a key has more than 100 parts (at line 7)."),
         ("a = " + "[" * 300 + "]" * 300, "is not TOML: it is nested more than 200 levels deep."),
