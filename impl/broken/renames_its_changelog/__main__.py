@@ -1,7 +1,6 @@
 """Keeps its state in a changelog, whose name has another number in each release.
 
-The mistake is a name that a framework counts up, as an operator is added before it. It shows after
-a release: the new changelog is empty, and so is the state.
+A framework counts it up. After a release the new changelog is empty, and so is the state.
 """
 
 import sys
@@ -31,10 +30,9 @@ class RenamesItsChangelog(Plain):
         topic = f"{start['application_id']}-STATE-STORE-{sys.argv[2]}-changelog"
         admin = AdminClient(start["client"] | {"bootstrap.servers": start["bootstrap"]})
         admin.create_topics([NewTopic(topic, 4)])[topic].exception(10)
-        leaders = [-1]
-        while min(leaders, default=-1) < 0:  # a new topic has none for a moment
+        places: dict[int, Any] = {}  # a new topic has no leaders for a moment
+        while not places or min(place.leader for place in places.values()) < 0:
             places = admin.list_topics(topic).topics[topic].partitions
-            leaders = [place.leader for place in places.values()]
         known = start["topics"] | {"changelog": topic}
         return super().take_hold(start | {"topics": known}) | {"internal_topics": [topic]}
 
