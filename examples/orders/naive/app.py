@@ -37,7 +37,7 @@ def main() -> None:
             "auto.offset.reset": "earliest",
         }
     )
-    producer = Producer({"bootstrap.servers": os.environ["KAFKA"], "linger.ms": 100})
+    producer = Producer({"bootstrap.servers": os.environ["KAFKA"], "linger.ms": 1000})
     consumer.subscribe([os.environ["ORDERS"]])
     while not stopping.is_set():
         for order in consumer.consume(BATCH, WAIT_S):

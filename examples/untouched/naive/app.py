@@ -56,7 +56,7 @@ def main() -> None:
             "auto.offset.reset": "earliest",
         }
     )
-    producer = Producer(common | {"linger.ms": 100})
+    producer = Producer(common | {"linger.ms": 1000})
     consumer.subscribe(["payments.received"], on_assign=lambda *_: assigned.set())
     while not stopping.is_set():
         for payment in consumer.consume(BATCH, WAIT_S):
