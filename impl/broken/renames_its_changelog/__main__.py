@@ -1,6 +1,6 @@
 """Keeps its state in a changelog, whose name has another number in each release.
 
-A framework counts it up. After a release the new changelog is empty, and so is the state.
+The mistake is a number that a framework counts up. A release shows it: its state is empty.
 """
 
 import sys
