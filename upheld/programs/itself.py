@@ -279,6 +279,11 @@ class Itself:
         digest = digest_of(inputs)
         return next((each for each in self.answers() if each.inputs == digest), None)
 
+    def _outputs(self, answer: Answered) -> list[Record]:
+        """Return what a run without a fault wrote, in the order of the log."""
+        outputs = (r for r in self.history.of(Record) if r.topic == answer.outputs)
+        return sorted(outputs, key=lambda each: (each.partition, each.offset))
+
     def model(self, inputs: Iterable[Record]) -> States:
         """Return the states of each key: the outputs of the run on just these inputs.
 
@@ -294,7 +299,7 @@ class Itself:
         answer = self.answer_to(records)
         if answer is None:
             return _no_model(records)
-        outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
+        outputs = self._outputs(answer)
         if self.is_last_alone:
             return self._last(outputs, records)
         if not answer.is_ordered:
@@ -317,7 +322,7 @@ class Itself:
         """
         sources = {record.key or b"": record for record in inputs}
         states: States = {}
-        for record in sorted(outputs, key=lambda each: (each.partition, each.offset)):
+        for record in outputs:
             key = record.key or b""
             source = sources.get(key, inputs[-1])
             before = State(key, _ANOTHER, source, (), "")
@@ -328,7 +333,7 @@ class Itself:
         """Return the states that outputs show; without sources each is of the last record."""
         numbers = Counter[bytes]()
         states = defaultdict[bytes, list[State]](list)
-        for record in sorted(outputs, key=lambda each: (each.partition, each.offset)):
+        for record in outputs:
             key = record.key or b""
             source = sources[key][numbers[key]] if sources else last
             numbers[key] += 1
@@ -346,9 +351,7 @@ class Itself:
         answer = self.answer_to(inputs)
         if answer is None:
             raise NotOffered(UNTRACED)
-        outputs = [r for r in self.history.of(Record) if r.topic == answer.outputs]
-        outputs.sort(key=lambda each: (each.partition, each.offset))
-        return {record.key or b"": self.value_of(record) for record in outputs}
+        return {record.key or b"": self.value_of(record) for record in self._outputs(answer)}
 
     @property
     def is_last_alone(self) -> bool:
@@ -365,10 +368,8 @@ class Itself:
             return False
         last = list(self.answers())[-1]
         reads = self.history.application(self.application).topics[self.contract.reads]
-        records = list(self.history.of(Record))
-        inputs = [record for record in records if record.topic == reads and record.visible]
-        outputs = [record for record in records if record.topic == last.outputs]
-        return _sources(inputs, outputs) is not None
+        inputs = (record for record in self.history.of(Record) if record.topic == reads)
+        return is_traced(inputs, self._outputs(last))
 
     def value_of(self, record: Record) -> Value:
         """Return the value of an output without the fields that are not compared."""
