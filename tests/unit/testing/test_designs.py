@@ -42,14 +42,14 @@ def test_a_module_gets_a_test_of_its_features() -> None:
     code = "import upheld; upheld.scenarios('own features'); upheld.scenarios('own features')"
     exec(compile(code, "/srv/tests/test_it.py", "exec"), names)
     test = names["test_own_features"]
-    (mark,) = [each for each in test.pytestmark if each.name == "upheld"]  # type: ignore[attr-defined]
+    (mark,) = [each for each in test.pytestmark if each.name == "upheld"]
 
     assert mark.args == (
         Asked(
             Design(Path("/srv/tests/design.toml")), (), features=(Path("/srv/tests/own features"),)
         ),
     )
-    assert test.__code__.co_filename == "/srv/tests/test_it.py"  # type: ignore[attr-defined]
+    assert test.__code__.co_filename == "/srv/tests/test_it.py"
     assert "test_own_features_" in names
 
 
@@ -59,7 +59,7 @@ def test_a_design_may_be_named_by_its_path_or_as_it_is() -> None:
     for given, expected in ((design, design), ("/srv/orders", Design(Path("/srv/orders")))):
         names: dict[str, object] = {"__file__": "/srv/t.py", "__name__": "t", "given": given}
         exec("import upheld; upheld.scenarios(design=given)", names)
-        (mark,) = [each for each in names["test_features"].pytestmark if each.name == "upheld"]  # type: ignore[attr-defined]
+        (mark,) = [each for each in names["test_features"].pytestmark if each.name == "upheld"]
 
         assert mark.args[0].design == expected
 
@@ -72,7 +72,7 @@ def test_a_marked_test_needs_the_plugin() -> None:
     def test() -> None:
         pass
 
-    needs = [each.args for each in test.pytestmark if each.name == "usefixtures"]  # type: ignore[attr-defined]
+    needs = [each.args for each in test.pytestmark if each.name == "usefixtures"]
 
     assert needs == [("upheld_row",)]
     assert isinstance(pytest.mark.upheld, pytest.MarkDecorator)

@@ -47,7 +47,7 @@ def test_a_row_with_names_of_its_own_has_the_broker_of_the_run(tmp_path: Path) -
 
     assert shared.of_a_row(manifest) is shared
     shared.end_row()
-    assert not shared.broker.is_closed  # type: ignore[attr-defined]
+    assert not shared.broker.is_closed
 
 
 def test_a_row_with_fixed_names_has_a_broker_of_its_own(tmp_path: Path) -> None:
@@ -67,9 +67,9 @@ def test_a_row_with_fixed_names_has_a_broker_of_its_own(tmp_path: Path) -> None:
     assert len(set(logs)) == 2
     assert first.answers is second.answers is shared.answers
     second.end_row()
-    assert second.broker.is_closed  # type: ignore[attr-defined]
-    assert not first.broker.is_closed  # type: ignore[attr-defined]
-    assert not shared.broker.is_closed  # type: ignore[attr-defined]
+    assert second.broker.is_closed
+    assert not first.broker.is_closed
+    assert not shared.broker.is_closed
 
 
 def test_a_cluster_of_somebody_else_takes_no_fixed_names(tmp_path: Path) -> None:
