@@ -1,0 +1,22 @@
+"""Recovers from a failure within its process, as engines do that have tasks, and says so."""
+
+from upheld.adapter import serve
+from upheld.impl.plain import Plain
+
+
+class SaysThatItGoesBack(Plain):
+    hello = Plain.hello | {"name": "says_that_it_goes_back", "programs": ["relay"]}
+    has_failed = False
+
+    def commit(self) -> None:
+        if self.has_failed or not self.dirty:
+            super().commit()
+            return
+        self.has_failed = True
+        self.await_outputs()
+        self.drop()
+        self.notice("recovered")
+        self.on_assign(self.consumer, self.committed)
+
+
+serve(SaysThatItGoesBack())
