@@ -1,10 +1,11 @@
 """The strength of a verdict: its oracle, and what that could be asked.
 
 The oracle says what is right. It is the model of a shipped program, a model that a user wrote, or
-the application itself in a run without a fault. A row asks up to three questions. The *relation* is
-which outputs there are, and how often. The *order* is that of the outputs of a key. The *prefix* is
-that outputs and committed offsets go together. An oracle may have no answer to one of them. The
-*last value per key* is what is left of the relation where only the ends of keys are known.
+a run without a fault: of the release before the one that is judged, or of the application itself.
+A row asks up to three questions. The *relation* is which outputs there are, and how often. The
+*order* is that of the outputs of a key. The *prefix* is that outputs and committed offsets go
+together. An oracle may have no answer to one of them. The *last value per key* is what is left of
+the relation where only the ends of keys are known.
 """
 
 from collections.abc import Iterable, Iterator
@@ -18,7 +19,7 @@ from upheld.programs.itself import Itself, below
 
 Part = Literal["relation", "last value per key", "order", "prefix"]
 PARTS: Final[tuple[Part, ...]] = ("relation", "last value per key", "order", "prefix")
-ORACLES: Final = ("program", "model", "itself")
+ORACLES: Final = ("program", "model", "previous", "itself")
 # The checks that compare outputs with the states below the committed offsets.
 _PREFIX: Final = frozenset({"fold", "below-the-commit", "whole-or-refused", "stored-first"})
 _RELATION: Final = frozenset({"lost", "duplicated", "phantom"})
@@ -72,7 +73,7 @@ def _sorted(parts: Iterable[Part]) -> tuple[Part, ...]:
 def _oracle(application: Application) -> str:
     if application.contract is None:
         return "program"
-    return "model" if application.contract.model else "itself"
+    return "model" if application.contract.model else application.contract.compared_with
 
 
 def _is_by_last_value(history: History, application: Application) -> bool:
@@ -89,7 +90,7 @@ def _unknown(history: History, application: Application) -> Iterator[Part]:
     may_lead = application.mode != "exactly_once" or begun.atomic == "shard"
     if begun.progress != "group" and may_lead:  # then every cut is some prefix
         yield "prefix"
-    if _oracle(application) != "itself" or application.contract is None:
+    if application.contract is None or application.contract.model:
         return
     oracle = Itself(history, application.name, application.contract)
     answers = list(oracle.answers())

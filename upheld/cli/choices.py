@@ -21,10 +21,15 @@ def manifests(arguments: argparse.Namespace) -> list[Manifest]:
     Raises:
         UsageProblem: Two designs have one name, or one cannot be loaded, or its model fails.
     """
-    told = {"is_its_own_oracle": bool(getattr(arguments, "oracle", None))}
+    told = {"compared_with": getattr(arguments, "oracle", None)}
     loaded = [manifest.load(name).model_copy(update=told) for name in given(arguments)]
     if earlier := getattr(arguments, "earlier", None):
         loaded = [released(manifest.load(earlier), later) for later in loaded]
+    elif told["compared_with"] == "previous":
+        raise UsageProblem(
+            "--oracle previous compares a release with the one before it; name both, as --from N "
+            "--to N+1."
+        )
     if getattr(arguments, "timeouts", None) == "deployed":
         loaded = [design.as_deployed() for design in loaded]
     for design in loaded:

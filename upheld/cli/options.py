@@ -7,11 +7,12 @@ import argparse
 import contextlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import get_args
 
 from upheld.errors import OF_A_NAME
 from upheld.guesses import did_you_mean
 from upheld.protocol.inputs import FORMATS, LINES, MOST_KEYS, MOST_PARTITIONS, MOST_RECORDS
-from upheld.protocol.messages import MODES
+from upheld.protocol.messages import MODES, ComparedWith
 from upheld.spec.depths import DEPTHS
 from upheld.spec.schemas import SCHEMAS
 
@@ -23,6 +24,7 @@ MOST_EXAMPLES = 200  # records that a model is tried with
 REPORTS = ("junit", "html", "markdown", "github", "json", "badge", "messages")
 # The names of `upheld.report.baseline.ALIKE`, and `SUBJECT`.
 PARTS = ("version", "depth", "seed", "subject")
+ORACLES_TO_ASK = get_args(ComparedWith)
 PARTS_OF_A_VERDICT = ("relation", "order", "prefix")  # of `upheld.checks.strength`
 SHELLS = ("bash", "zsh", "tcsh", "fish")
 LARGEST_SEED = (1 << 63) - 1
@@ -441,9 +443,10 @@ def run_options(to: argparse.ArgumentParser) -> None:
     add_one_of(
         to,
         "--oracle",
-        ("itself",),
-        "compare a design that has an adapter with itself, as an application without a model is, "
-        "on the rows of relay and ledger that allow it",
+        ORACLES_TO_ASK,
+        "compare outputs with those of a run without a fault: `itself` with one of its own, as an "
+        "application without a model is; `previous` with one of the release that --from names; a "
+        "design that has an adapter is judged on the rows of relay and ledger that allow it",
     )
     add_one_of(
         to,

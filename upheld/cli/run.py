@@ -186,7 +186,7 @@ def narrowed(request: Request) -> str:
 def as_typed(arguments: argparse.Namespace) -> str:
     """Return the other options that a row hangs on, each after a space."""
     own = "".join(f" --features {quote(str(place))}" for place in arguments.features)
-    return own + (" --oracle itself" if arguments.oracle else "")
+    return own + (f" --oracle {arguments.oracle}" if arguments.oracle else "")
 
 
 def new_limits(designs: Iterable[Manifest], baseline: Path | None) -> list[str]:

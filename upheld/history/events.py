@@ -30,7 +30,7 @@ from pydantic_core.core_schema import no_info_after_validator_function
 from upheld.families import Family
 from upheld.history.digest import Digest
 from upheld.history.marks import Happening, Look, happening_of, look_of
-from upheld.protocol.messages import Mode, NoticeKind, OffsetsMean
+from upheld.protocol.messages import ComparedWith, Mode, NoticeKind, OffsetsMean
 from upheld.verdicts import Anomaly, Reason
 
 BINARY = "base64:"
@@ -179,7 +179,10 @@ class Contract(BaseModel):
         default=None, description="what an output hangs on; None where a program says it"
     )
     model: ModelFile | None = Field(
-        default=None, description="None if the application is its own oracle"
+        default=None, description="None if a run without a fault says what is right"
+    )
+    compared_with: ComparedWith = Field(
+        default="itself", description="whose run that is: its own, or that of the release before it"
     )
 
 

@@ -54,6 +54,10 @@ SENTENCES_OF_ORACLES: Final[Mapping[str, str]] = {
         "duplicates, a wrong order and state that was not restored are found; wrong logic is not, "
         "nor a fault that both runs have."
     ),
+    "previous": (
+        "Right is what the release before gives for the same input in a run without a fault. What "
+        "the next release does otherwise is found, too, and no fault that both releases have."
+    ),
 }
 LABEL_CHARS: Final = 15
 EVERY_GUARANTEE: Final = "all"

@@ -11,10 +11,10 @@ from typing import Final
 
 from upheld import extras
 from upheld.judging.claims import Claim
-from upheld.programs import PROGRAMS
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import ComparedWith
 from upheld.protocol.subject import SETTINGS
 from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Scenario, Step
 from upheld.verdicts import Cannot, MachineLacks, NotOffered
@@ -149,6 +149,10 @@ OF_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     "its outputs are no compacted table": ("the log cleaner leaves less than half of its table",),
 }
 BY_ITSELF: Final = ("relay", "ledger")  # the programs of one input and one output
+THE_OTHER: Final[Mapping[ComparedWith, str]] = {
+    "itself": "itself",
+    "previous": "the release before it",
+}
 # The capabilities by which a design shows something beside its outputs.
 ASKED: Final = frozenset({Capability.QUERY, Capability.EFFECTS, Capability.DEAD_LETTERS})
 TRANSACTION_TIMEOUT: Final = "transaction timeout"
@@ -192,7 +196,7 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
     if design.application:
         yield from _of_programs(row, f"{design.name} is judged as it is")
         yield from _beyond(row, design)
-    elif design.is_its_own_oracle:
+    elif design.compared_with:
         yield from _by_itself(row, design)
 
 
@@ -204,13 +208,11 @@ def _of_programs(row: Row, name: str) -> Iterator[str]:
 
 
 def _by_itself(row: Row, design: Manifest) -> Iterator[str]:
-    """Go through the reasons why a design with an adapter is not compared with itself."""
-    name = f"{design.name} is compared with itself"
+    """Go through the reasons why a design with an adapter is not compared with a run of one."""
+    name = f"{design.name} is compared with {THE_OTHER[design.compared_with or 'itself']}"
     yield from _of_programs(row, name)
     if row.program not in BY_ITSELF:
         yield f"{name}: {row.program} has more than one input or output, or waits by the clock"
-    elif PROGRAMS[row.program].conflates and design.emits != "every-state":
-        yield f"{name}: outputs of {row.program} may skip states, and others in each run"
     if any(offer.capability in ASKED for offer in _offers(row)) or any(_settings(row, STORE)):
         yield f"{name}: nothing but its outputs is compared"
 

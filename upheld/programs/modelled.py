@@ -185,13 +185,14 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
     """
     subject = design.application
     if subject is None:
-        if not design.is_its_own_oracle or program is None:
+        if not design.compared_with or program is None:
             return None
         return Contract(
             name=program.name,
             reads=program.reads,
             writes=program.writes,
             format=WRITTEN[program.name],
+            compared_with=design.compared_with,
         )
     (output,) = subject.output.values()
     return Contract(
@@ -202,6 +203,7 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
         ignore=output.ignore,
         shape=subject.shape,
         model=_file_of(design),
+        compared_with=design.compared_with or "itself",
     )
 
 

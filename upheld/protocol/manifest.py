@@ -27,7 +27,7 @@ from upheld.guesses import did_you_mean
 from upheld.protocol import refusals, subject, waivers
 from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
-from upheld.protocol.messages import Mode, OffsetsMean
+from upheld.protocol.messages import ComparedWith, Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
 from upheld.protocol.refusals import short
 from upheld.protocol.subject import FIXED, ITSELF, STANDS_FOR, Subject
@@ -58,7 +58,7 @@ MOST_CHARS: Final = 100  # of a name or a version: they are parts of the names o
 MOST_BYTES: Final = 100_000
 MOST_BYTES_IN_ALL: Final = 1_000_000
 # Fields of a manifest that no file has.
-HIDDEN: Final = ("folder", "application", "is_its_own_oracle", "timeouts", "previous")
+HIDDEN: Final = ("folder", "application", "compared_with", "timeouts", "previous")
 OF_ADAPTERS: Final = ("command", "programs", "local_state")
 ALONE: Final = (Capability.SCALE,)  # what an application can offer without an adapter
 BRIDGE: Final = "upheld.bridge"  # the adapter of an application that has none
@@ -250,8 +250,9 @@ class Manifest(BaseModel):
     application: Subject | None = Field(
         default=None, description="an application without an adapter, from its own tables"
     )
-    is_its_own_oracle: bool = Field(
-        default=False, description="whether it is compared with itself, as --oracle itself asks"
+    compared_with: ComparedWith | None = Field(
+        default=None,
+        description="whose run without a fault says what is right, if --oracle asks for one",
     )
     timeouts: Timeouts = Field(
         default="shortened",
@@ -281,6 +282,11 @@ class Manifest(BaseModel):
         return (self.previous, self) if self.previous else (self,)
 
     @property
+    def answering(self) -> "Manifest":
+        """The design whose run without a fault says what is right, if any does."""
+        return self.previous if self.previous and self.compared_with == "previous" else self
+
+    @property
     def called(self) -> str:
         """Name and version."""
         return f"{self.name} {self.version}"
@@ -297,7 +303,7 @@ class Manifest(BaseModel):
     @property
     def model(self) -> Loaded | None:
         """The model that its application is judged by; None if it has none."""
-        if self.application is None or self.application.oracle == ITSELF:
+        if self.application is None or self.application.oracle == ITSELF or self.compared_with:
             return None
         return model_of(self.file, self.application.oracle)
 

@@ -21,6 +21,7 @@ Mode = Literal["at_least_once", "exactly_once"]
 MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 # What the committed offsets of a design's consumer group say, by its design.toml.
 OffsetsMean = Literal["group", "group-leads", "none"]
+ComparedWith = Literal["itself", "previous"]  # whose run without a fault says what is right
 Parameter = int | str
 FailureKind = Literal["fenced", "poison", "offset-lost", "conflict", "storage", "denied", "refused"]
 NoticeKind = Literal["offset-reset", "recovered"]

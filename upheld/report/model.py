@@ -93,7 +93,9 @@ class RowResult(BaseModel):
         description="of Kafka's APIs: where clients behind the proxy used older versions than "
         "without it",
     )
-    oracle: str = Field(default="", description="who says what is right: program, model or itself")
+    oracle: str = Field(
+        default="", description="who says what is right: program, model, previous or itself"
+    )
     rests_on: list[str] = Field(
         default=[], description="what of it was asked: relation, last value per key, order, prefix"
     )

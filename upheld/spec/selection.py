@@ -100,12 +100,16 @@ def promised(
 def is_on_its_releases(row: Row, design: Manifest) -> bool:
     """Return whether a row takes as many releases as a design is judged with.
 
-    Both of two releases have to offer it.
+    Both of two releases have to offer it. Every row is offered if the earlier one is there to say
+    what is right.
     """
     earlier = design.previous
-    if RELEASES_TAG not in row.tags:
-        return earlier is None
-    return earlier is not None and row.offered(earlier.programs, earlier.modes)
+    takes_two = RELEASES_TAG in row.tags
+    if earlier is None:
+        return not takes_two
+    if not takes_two and design.compared_with != "previous":
+        return False
+    return row.offered(earlier.programs, earlier.modes)
 
 
 def chooser(found: Catalogue, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Chosen:

@@ -12,6 +12,7 @@ from typing import Final
 from upheld.generators.ledger import Send
 from upheld.history import events
 from upheld.kafka.reader import recorded
+from upheld.programs import PROGRAMS
 from upheld.programs.itself import (
     Difference,
     Itself,
@@ -48,7 +49,7 @@ class Oracle:
         """
         contract = application.event.contract
         if contract and not contract.model:
-            self._ask(application, contract, self._visible(application))
+            self._answering()._ask(application, contract, self._visible(application))
 
     def ask_below_the_commit(self, application: Application) -> None:
         """Record what comes of the input below the offsets that were committed last.
@@ -63,7 +64,12 @@ class Oracle:
         oracle = Itself(history, application.name, contract)
         if not looks or not looks[-1].offsets or not any(oracle.answers()) or oracle.is_traced:
             return
-        self._ask(application, contract, below(looks[-1].offsets, self._visible(application)))
+        inputs = below(looks[-1].offsets, self._visible(application))
+        self._answering()._ask(application, contract, inputs)
+
+    def _answering(self) -> "Oracle":
+        """Return the oracle of the release that says what is right."""
+        return replace(self, manifest=self.manifest.answering)
 
     def _ask(
         self, application: Application, contract: events.Contract, inputs: list[events.Record]
@@ -122,7 +128,9 @@ class Oracle:
         else:
             second = self._run(application, inputs, "twice", shifted=True)
             found = difference(contract, by_key(first.outputs), by_key(second.outputs))
-        skips_states = contract.shape == "fold" and not is_traced(inputs, first.outputs)
+        skips_states = self._skips_states(contract) or (
+            contract.shape == "fold" and not is_traced(inputs, first.outputs)
+        )
         has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
             first.outputs
         )
@@ -132,6 +140,11 @@ class Oracle:
             is_by_last_value=has_last_values and (found.is_by_last_value or skips_states),
             types=found.types,
         )
+
+    def _skips_states(self, contract: events.Contract) -> bool:
+        """Return whether outputs may skip states by the program that an adapter runs."""
+        program = None if self.manifest.application else PROGRAMS[contract.name]
+        return bool(program and program.conflates) and self.manifest.emits != "every-state"
 
     def _is_alike(self, question: Question, application: Application) -> bool:
         asked = (question.design, question.contract, question.mode)

@@ -112,6 +112,11 @@ ALL = ("relation", "order", "prefix")
             Strength("model", ALL),
         ),
         (("relation", "fold"), {}, Strength("itself", ALL)),
+        (
+            ("relation", "fold"),
+            {"contract": CONTRACT.model_copy(update={"compared_with": "previous"})},
+            Strength("previous", ALL),
+        ),
         (("relation",), {}, Strength("itself", ("relation", "order"))),
         (
             ("relation", "fold"),

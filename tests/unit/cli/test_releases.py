@@ -64,6 +64,7 @@ def design(folder: str, text: str = DESIGN, **fields: str) -> str:
         ("run spark --from plain --to plain", "spark is a third design; leave it out"),
         ("run --from plain --to plane", "There is no design at"),
         ("run --from plane --to plain", "There is no design at"),
+        ("run --design plain --oracle previous", "name both, as --from N --to N+1"),
         ("run --from plain --to relays", "have no program in common"),
         ("run --from plain --to exact", "have no mode in common"),
         ("run --from plain --to shop", "have not the same inputs and outputs"),
@@ -96,6 +97,15 @@ def test_the_rows_on_two_releases(judged: list[Choice]) -> None:
     assert choice.earlier == "plain"
     assert (choice.follows["plain"].name, choice.follows["plain"].version) == ("plain", "1")
     assert choice.follows["plain"].subject == choice.subjects["plain"]
+
+
+def test_the_release_before_says_what_is_right(judged: list[Choice]) -> None:
+    """All rows are judged, beside those on two releases, and a card says how to do it again."""
+    main(["run", "--from", "plain", "--to", "plain", "--oracle", "previous"])
+
+    (choice,) = judged
+    rows = choice.rows["plain"]
+    assert {row.startswith("G81.") for row in rows} == {True, False}
 
 
 def test_a_guarantee_of_two_releases_of_one_design(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,17 @@ def test_two_releases_have_nothing_else() -> None:
     assert all(RELEASES_TAG in row.tags for row in rows)
 
 
+def test_a_release_compared_with_the_one_before_has_all_rows() -> None:
+    """Whatever one release is held to is judged, by what the earlier one says."""
+    following_it = following().model_copy(update={"compared_with": "previous"})
+    rows = promised(FOUND, following_it)
+
+    either = (*promised(FOUND, PLAIN), *promised(FOUND, following()))
+    assert {row.id for row in rows} == {row.id for row in either}
+    assert following_it.answering == following_it.previous
+    assert following().answering == following()
+
+
 def test_both_have_to_offer_it() -> None:
     """A program or mode that the earlier release lacks is not judged."""
     rows = promised(FOUND, following(programs=("relay",), modes=("exactly_once",)))

@@ -1,6 +1,7 @@
 """An application is asked once for each input, and twice for the first one."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -21,7 +22,10 @@ CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json"
 class Asked(Oracle):
     """An oracle whose application is a function of the input."""
 
-    runs: list[tuple[int, bool]]
+    @property
+    def runs(self) -> list[tuple[int, bool]]:
+        """The runs of its attempt: how many records each had, and whether it was shifted."""
+        return cast(Any, self.recorder).runs
 
     def _run(self, _: Any, inputs: Any, _name: str, *, shifted: bool = False) -> Given:
         self.runs.append((len(inputs), shifted))
@@ -55,10 +59,10 @@ def attempt(rig: Any, records: int, contract: Contract | None = CONTRACT) -> tup
     )
     history.add(event)
     history.add_all(Record("in", 0, offset, 0, b"k", b"%d" % offset) for offset in range(records))
-    recorder = SimpleNamespace(history=history, now_ms=0)
-    manifest = SimpleNamespace(name="orders")
+    recorder = SimpleNamespace(history=history, now_ms=0, runs=[])
+    manifest = SimpleNamespace(name="orders", application=object(), emits=None)
+    manifest.answering = manifest
     oracle = Asked(cast(Recorder, recorder), cast(Rig, rig), cast(Manifest, manifest))
-    object.__setattr__(oracle, "runs", [])
     application = SimpleNamespace(
         name="orders",
         mode="exactly_once",
@@ -104,6 +108,17 @@ def test_an_input_is_asked_once_in_a_run(rig: SimpleNamespace) -> None:
     assert [each.unstable for each in answers(more)] == [("$.run",)]
 
 
+def test_the_release_before_is_asked(rig: SimpleNamespace) -> None:
+    """Its runs are those of its own manifest, and its answers are known by its name."""
+    oracle, application = attempt(rig, 3)
+    earlier = SimpleNamespace(name="orders of yesterday", application=object(), emits=None)
+    named = cast(Any, oracle.manifest)
+    named.answering = earlier
+    oracle.ask(cast(Applied, application))
+
+    assert [question.design for question in rig.answers] == ["orders of yesterday"]
+
+
 def test_each_program_of_a_design_is_asked(rig: SimpleNamespace) -> None:
     """The answer of one program is none of another one on the same input."""
     oracle, application = attempt(rig, 3)
@@ -112,6 +127,24 @@ def test_each_program_of_a_design_is_asked(rig: SimpleNamespace) -> None:
     other.ask(cast(Applied, application))
 
     assert other.runs == [(3, False), (3, True)]
+
+
+@pytest.mark.parametrize(
+    ("program", "emits", "is_by_last_value"),
+    [("ledger", None, True), ("ledger", "every-state", False), ("relay", None, False)],
+)
+def test_a_program_whose_outputs_skip_states_is_compared_by_its_last_values(
+    rig: SimpleNamespace, program: str, emits: str | None, is_by_last_value: bool
+) -> None:
+    """Which states an adapter shows is chance, even if a run without a fault shows all of them."""
+    oracle, application = attempt(rig, 3, CONTRACT.model_copy(update={"name": program}))
+    named = SimpleNamespace(name="plain", application=None, emits=emits)
+    named.answering = named
+    oracle = replace(oracle, manifest=cast(Manifest, named))
+    oracle.ask(cast(Applied, application))
+    (answer,) = answers(oracle)
+
+    assert answer.is_by_last_value == is_by_last_value
 
 
 MODELLED = CONTRACT.model_copy(
