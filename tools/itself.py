@@ -3,14 +3,16 @@
 python tools/itself.py --out /tmp/itself                 judge, and print the table
 python tools/itself.py --out /tmp/itself --rounds 0      print the table of what was judged before
 
-`--sample 8` takes at most 8 rows a shape and kind. `--write` puts the table on the page, too.
-A row that has a verdict below the folder is not judged again. The samples are drawn with one seed:
-a bigger one holds all rows of a smaller one.
+`--sample 8` takes at most 8 rows a shape and kind. `--write` puts the table on the page, and the
+verdicts into upheld/data/kills_by_itself.json, by which the power of a row is known. A row that has
+a verdict below the folder is not judged again. The samples are drawn with one seed: a bigger one
+holds all rows of a smaller one.
 
 Each wrong design is judged on the rows of relay and ledger in which a model has caught it
-(upheld/data/kills.json), with `--oracle itself`. A kind of fault is that of the anomaly that the
-model found. The exit code is 1 if the oracle catches less than 80 % of a kind in a shape. Rows that
-it cannot judge count as not caught, and are counted beside.
+(upheld/data/kills.json), with `--oracle itself`. Rows that no application without a model is judged
+on, by what they say, are left out. A kind of fault is that of the anomaly that the model found. The
+exit code is 1 if the oracle catches less than 80 % of a kind in a shape. Rows that it cannot judge
+count as not caught, and are counted beside.
 """
 
 import argparse
@@ -24,10 +26,15 @@ from typing import Final, NamedTuple
 
 from pages import DOCS, Part
 
+import upheld
 from upheld import commands
 from upheld.checks.strength import asked
+from upheld.judging.prerequisites import lacking
+from upheld.protocol.manifest import load
 from upheld.reading import loaded, read_bytes
-from upheld.spec import kills
+from upheld.report import RowResult
+from upheld.spec import catalogue, kills
+from upheld.spec.power import BY_ITSELF
 from upheld.verdicts import Verdict
 
 SHAPES: Final[Mapping[str, str]] = {"relay": "map", "ledger": "fold"}
@@ -78,6 +85,16 @@ def known() -> Iterator[Kill]:
                 yield Kill(design, row, SHAPES[program], kind)
 
 
+def asked_of_applications(all_kills: Iterable[Kill]) -> Iterator[Kill]:
+    """Go through the kills in rows that a design compared with itself is judged on."""
+    rows = {row.id: row for scenario in catalogue.load().scenarios for row in scenario.rows}
+    for kill in all_kills:
+        design = load(kill.design).model_copy(update={"compared_with": "itself"})
+        row = rows.get(kill.row)
+        if row and not any(lacking(row, design)):
+            yield kill
+
+
 def sample(all_kills: Iterable[Kill], most: int) -> list[Kill]:
     """Return at most that many kills of each shape and kind, drawn with a fixed seed."""
     cells: dict[tuple[str, str], list[Kill]] = {}
@@ -88,21 +105,31 @@ def sample(all_kills: Iterable[Kill], most: int) -> list[Kill]:
     return [kill for kills_of_cell in cells.values() for kill in kills_of_cell[:most]]
 
 
-def judge(all_kills: Iterable[Kill], out: Path) -> None:
-    """Judge each wrong design, compared with itself, on rows without a verdict."""
+def judge(all_kills: Iterable[Kill], out: Path, lanes: int) -> None:
+    """Judge the wrong designs, compared with themselves, on rows without a verdict."""
     known_verdicts = verdicts_in(out)
-    rows: dict[str, list[str]] = {}
-    for kill in all_kills:
-        if (kill.design, kill.row) not in known_verdicts:
-            rows.setdefault(kill.design, []).append(kill.row)
-    for design, names in rows.items():
-        parent = out / design.replace("/", "-")
-        folder = parent / str(len(list(parent.glob("*/report.jsonl"))))
-        folder.mkdir(parents=True, exist_ok=True)
-        wanted = out / "rows.txt"
-        wanted.write_text("".join(f"{design} {name}\n" for name in names))
-        command = ["run", design, "--oracle", "itself", "--rows", str(wanted), "--seed", str(SEED)]
-        subprocess.run(commands.own_module("upheld", *command, "--out", str(folder)), check=False)
+    left = [kill for kill in all_kills if (kill.design, kill.row) not in known_verdicts]
+    if not left:
+        return
+    number = len(list(out.glob("*.rows")))
+    wanted = out / f"{number}.rows"
+    wanted.write_text("".join(f"{kill.design} {kill.row}\n" for kill in left))
+    designs = [word for name in {kill.design: 0 for kill in left} for word in ("--design", name)]
+    command = ["run", *designs, "--rows", str(wanted), "--oracle", "itself", "--seed", str(SEED)]
+    command += ["--broker", "embedded", "--lanes", str(lanes), "--out", str(out / str(number))]
+    subprocess.run(commands.own_module("upheld", *command), check=False)
+
+
+def save(all_kills: Iterable[Kill], out: Path) -> None:
+    """Put the verdicts below a folder in the place of the shipped ones."""
+    wanted = {(kill.design, kill.row) for kill in all_kills}
+    found = kills.Kills(upheld=upheld.__version__)
+    for row in rows_in(out):
+        if (row.design, row.id) in wanted:
+            anomaly = row.anomalies[0].name if row.anomalies else ""
+            kill = kills.Kill(anomaly=anomaly, seconds=row.seconds)
+            found.designs.setdefault(row.design, kills.Judged()).add(row.id, row.verdict, kill)
+    kills.save(found, BY_ITSELF)
 
 
 def table(
@@ -123,15 +150,20 @@ def table(
     return {cell: Cell(rows[cell], caught[cell], unsupported[cell]) for cell in sorted(rows)}
 
 
+def rows_in(out: Path) -> Iterator[RowResult]:
+    """Go through the rows of all reports below a folder, also of those cut short."""
+    for folder in sorted(out.glob("*/")):
+        whole = folder / "report.jsonl"
+        reports = [whole] if whole.exists() else sorted(folder.glob("lane-*/report.jsonl"))
+        for report in reports:
+            for line in read_bytes(report).split(b"\n")[:-1]:
+                if loaded(line)["kind"] == "row":
+                    yield RowResult.model_validate_json(line)
+
+
 def verdicts_in(out: Path) -> dict[tuple[str, str], Verdict]:
-    """Return the verdicts of all reports below a folder, also of those cut short."""
-    found: dict[tuple[str, str], Verdict] = {}
-    for report in sorted(out.glob("*/*/report.jsonl")):
-        for line in read_bytes(report).split(b"\n")[:-1]:
-            row = loaded(line)
-            if row["kind"] == "row":
-                found[row["design"], row["id"]] = Verdict(row["verdict"])
-    return found
+    """Return the verdicts of all reports below a folder, the last one of each row."""
+    return {(row.design, row.id): row.verdict for row in rows_in(out)}
 
 
 def lines(cells: Mapping[tuple[str, str], Cell]) -> str:
@@ -153,17 +185,22 @@ def main() -> int:
     parser.add_argument("--out", type=Path, required=True, help="the folder of the reports")
     parser.add_argument("--rounds", type=int, default=1, help="0 judges nothing")
     parser.add_argument("--sample", type=int, help="the most rows of a shape and kind")
-    parser.add_argument("--write", action="store_true", help="write the table to the docs")
+    parser.add_argument("--lanes", type=int, default=3, help="rows side by side")
+    parser.add_argument("--write", action="store_true", help="write the table and the verdicts")
     arguments = parser.parse_args()
-    all_kills = list(known())
+    everything = list(known())
+    all_kills = list(asked_of_applications(everything))
+    print(f"{len(all_kills)} of {len(everything)} rows are judged without a model")
     if arguments.sample is not None:
         all_kills = sample(all_kills, arguments.sample)
     if arguments.rounds:
-        judge(all_kills, arguments.out)
+        arguments.out.mkdir(parents=True, exist_ok=True)
+        judge(all_kills, arguments.out, arguments.lanes)
     cells = table(all_kills, verdicts_in(arguments.out))
     print(lines(cells), end="")
     if arguments.write:
         TABLE.put(PAGE, lines(cells))
+        save(all_kills, arguments.out)
     return int(any(cell.caught < LEAST * cell.rows for cell in cells.values()))
 
 

@@ -24,6 +24,7 @@ from upheld.spec.catalogue import Catalogue, Guarantee
 from upheld.spec.depths import DEPTHS
 from upheld.spec.explain import Listing
 from upheld.spec.gherkin import Row
+from upheld.spec.power import power, power_together
 from upheld.spec.selection import RELEASES_TAG, Request, chosen_rows, demand_specs, newer_rows
 from upheld.text import visible_data, wrapped
 from upheld.ui.console import console, width
@@ -63,7 +64,8 @@ class Offered(NamedTuple):
     unsupported: Groups  # reason -> rows
     not_promised: Groups  # reason -> guarantees
     oracle: str  # what says what is right
-    judged: dict[str, str]  # row -> the oracle, or that it is unsupported
+    judged: dict[str, str]  # row -> the oracle and its power there, or that it is unsupported
+    programs: tuple[str, ...]  # whose rows they are
 
 
 def list_promises(arguments: argparse.Namespace) -> int:
@@ -153,7 +155,14 @@ def _offered(
     """Return what a design has promised, by its manifest alone."""
     oracle = design.application.oracle if design.application else MODEL
     offer = Offered(
-        design.name, Counter(), Counter(), defaultdict(list), defaultdict(list), oracle, {}
+        design=design.name,
+        rows=Counter(),
+        lacking=Counter(),
+        unsupported=defaultdict(list),
+        not_promised=defaultdict(list),
+        oracle=oracle,
+        judged={},
+        programs=design.programs,
     )
     others = defaultdict[str, list[Row]](list)
     for listed in listing["rows"]:
@@ -164,7 +173,7 @@ def _offered(
             continue
         offer.rows[guarantee] += 1
         reasons = [*lacking(row, design), *limited(row, design)]
-        offer.judged[row.id] = Verdict.UNSUPPORTED if reasons else oracle
+        offer.judged[row.id] = Verdict.UNSUPPORTED if reasons else _judged_by(row, oracle)
         if reasons:
             offer.lacking[guarantee] += 1
             offer.unsupported[reasons[0]].append(row.id)
@@ -175,6 +184,12 @@ def _offered(
             why = f"{design.name} pins spec {design.spec}" if is_newer else _why_not(design, rows)
             offer.not_promised[why].append(guarantee)
     return offer
+
+
+def _judged_by(row: Row, oracle: str) -> str:
+    """Return the oracle of a row, and how many wrong designs it catches there."""
+    known = power(row.id, oracle)
+    return f"{oracle} {known}" if known else oracle
 
 
 def _why_not(design: Manifest, rows: Iterable[Row]) -> str:
@@ -252,8 +267,12 @@ def _families(found: Catalogue, shown: Collection[str]) -> Iterator[tuple[str, l
 
 def _print_rows(listing: Listing, offers: Collection[Offered]) -> None:
     """Print a line a row, with what each design that was named is judged by on it."""
+    widths = [max(map(len, [*offer.judged.values(), NOTHING])) for offer in offers]
     for row in listing["rows"]:
-        cells = (f"{offer.judged.get(row['id'], NOTHING):<11} " for offer in offers)
+        cells = (
+            f"{offer.judged.get(row['id'], NOTHING):<{columns}} "
+            for offer, columns in zip(offers, widths, strict=True)
+        )
         print(f"{row['depth']:<5} {row['id']:<70} {''.join(cells)}{row['name']}")
     for untested in listing["untested"]:
         print(f"{'-':<5} {untested['id']:<70} untested: {untested['why']}")
@@ -339,6 +358,9 @@ def _print_counts(listing: Listing, offers: Iterable[Offered]) -> None:
                 f"{offer.design} is judged on {rows} rows of {kept} guarantees, with the oracle "
                 f"{offer.oracle}"
             )
+            judged = [row for row, by in offer.judged.items() if by != Verdict.UNSUPPORTED]
+            caught = power_together(judged, offer.oracle, offer.programs)
+            print(f"together they catch {caught} wrong designs of the shape (docs/application.md)")
 
 
 def _ends(offer: Offered, last: LastRun) -> Iterator[str]:

@@ -3,7 +3,7 @@
 from collections.abc import Iterator
 
 from upheld.report.model import RowResult
-from upheld.report.oracles import rests_on
+from upheld.report.oracles import catches, rests_on
 from upheld.text import visible
 from upheld.verdicts import Anomaly
 
@@ -33,7 +33,7 @@ def card(row: RowResult, reproduce: str) -> str:
             "  in all    " + ", ".join(f"{count} {name}" for name, count in row.totals.items())
         )
     for label, shown in (
-        ("rests on", [rests_on(row)] if rests_on(row) else []),
+        ("rests on", list(filter(None, [rests_on(row), catches(row)]))),
         ("versions", [versions(row)] if row.narrowed else []),
         ("shrunk", row.shrunk),
         ("timeline", row.timeline),

@@ -7,6 +7,7 @@ from typing import Final, Literal, Self
 from pydantic import AliasChoices, BaseModel, ConfigDict, Field, model_validator
 
 from upheld.errors import ExitCode
+from upheld.spec.power import Power
 from upheld.verdicts import Anomaly, Reason, Verdict
 
 # Of report.jsonl. Format 8 has no baselines, subjects, pins and ends of waivers. Format 7 has no
@@ -100,6 +101,9 @@ class RowResult(BaseModel):
         default=[], description="what of it was asked: relation, last value per key, order, prefix"
     )
     lacks: list[str] = Field(default=[], description="what was asked that the oracle does not know")
+    power: Power | None = Field(
+        default=None, description="of the wrong designs, how many the row catches with this oracle"
+    )
     shrunk: list[str] = Field(
         default=[], description="the records that are enough for its first anomaly"
     )

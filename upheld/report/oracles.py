@@ -22,6 +22,16 @@ def rests_on(row: RowResult) -> str:
     return f"{row.oracle}: {'; '.join(filter(None, [asked, lacks]))}"
 
 
+def catches(row: RowResult) -> str:
+    """Return how many wrong designs a row catches with its oracle.
+
+    It is empty for the model of a shipped program, and if nobody measured it.
+    """
+    if row.power is None or not rests_on(row):
+        return ""
+    return f"the row catches {row.power} wrong designs"
+
+
 def resting(rows: Iterable[RowResult]) -> Iterator[str]:
     """Go through the lines below a table: how many verdicts rest on what."""
     counts = Counter(rests for row in rows if (rests := rests_on(row)))

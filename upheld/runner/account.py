@@ -29,7 +29,7 @@ from upheld.report import (
 from upheld.report.baseline import limit
 from upheld.report.formats import Shown, write_all
 from upheld.report.model import Comparison
-from upheld.report.oracles import rests_on, weaker
+from upheld.report.oracles import catches, rests_on, weaker
 from upheld.report.reasons import undeclared
 from upheld.runner.choice import Choice
 from upheld.supervisor.host import Memory
@@ -113,6 +113,7 @@ class RunAccount:
         )
         notes = known + "".join(f"  ({note})" for note in (waits, versions(result)) if note)
         notes += f"  [{rests}]" if (rests := rests_on(result)) else ""
+        notes += f"  ({power})" if (power := catches(result)) else ""
         why = f": {result.reason}" if result.verdict is Verdict.UNSUPPORTED else ""
         is_news = bool(why) and why not in self._said
         self._said.add(why)

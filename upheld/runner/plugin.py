@@ -34,6 +34,7 @@ from upheld.runner.choice import Choice
 from upheld.runner.definitions import looked_up_once
 from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
+from upheld.spec.power import power
 from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
 from upheld.supervisor.interrupts import held
@@ -309,6 +310,7 @@ class Plugin(RunAccount):
             result.oracle = rests.oracle
             result.rests_on = list(rests.rests_on)
             result.lacks = list(rests.lacks)
+            result.power = power(row.id, rests.oracle) if rests.oracle else None
             result.entries = sum(
                 a.input.totals.get("entries", 0) for a in trial.applications.values()
             )

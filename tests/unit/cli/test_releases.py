@@ -100,7 +100,7 @@ def test_the_rows_on_two_releases(judged: list[Choice]) -> None:
 
 
 def test_the_release_before_says_what_is_right(judged: list[Choice]) -> None:
-    """All rows are judged, beside those on two releases, and a card says how to do it again."""
+    """All rows are judged, beside those on two releases."""
     main(["run", "--from", "plain", "--to", "plain", "--oracle", "previous"])
 
     (choice,) = judged

@@ -5,7 +5,8 @@ from typing import Any
 import pytest
 
 from upheld.report import RowResult, card
-from upheld.report.oracles import resting, rests_on, weaker
+from upheld.report.oracles import catches, resting, rests_on, weaker
+from upheld.spec.power import Power
 from upheld.verdicts import Verdict
 
 
@@ -40,6 +41,17 @@ def test_a_card_says_it() -> None:
     violated = row(verdict=Verdict.VIOLATED, **WEAK)
 
     assert "\n  rests on  itself: relation, order; no prefix\n" in card(violated, "again")
+
+
+def test_a_card_says_how_much_the_row_catches() -> None:
+    """The power stands there unless the verdict rests on a program's model."""
+    power = Power(caught=7, judged=41)
+
+    assert catches(row(**WEAK, power=power)) == "the row catches 7 of 41 wrong designs"
+    assert catches(row(**WEAK)) == catches(row(oracle="program", power=power)) == ""
+    assert "\n            the row catches 7 of 41 wrong designs\n" in card(
+        row(verdict=Verdict.VIOLATED, **WEAK, power=power), "again"
+    )
 
 
 def test_rows_are_counted_by_what_they_rest_on() -> None:

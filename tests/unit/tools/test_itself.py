@@ -5,9 +5,28 @@ from pathlib import Path
 
 import itself
 import pytest
-from itself import Cell, Kill, judge, known, lines, sample, table, verdicts_in
+from itself import (
+    Cell,
+    Kill,
+    asked_of_applications,
+    judge,
+    known,
+    lines,
+    sample,
+    save,
+    table,
+    verdicts_in,
+)
 
+from upheld.report import RowResult
+from upheld.spec import kills
 from upheld.verdicts import Verdict
+
+
+def line(name: str, verdict: Verdict) -> str:
+    """Return the line of a report on a row of design d."""
+    row = RowResult(design="d", id=name, guarantee="G1", name="n", verdict=verdict, seconds=1)
+    return row.model_dump_json()
 
 
 def test_the_kills_of_models_are_known() -> None:
@@ -56,10 +75,10 @@ def test_what_has_a_verdict_is_not_judged_again(
     monkeypatch.setattr(
         subprocess,
         "run",
-        lambda *_, **__: asked.append((tmp_path / "rows.txt").read_text()),
+        lambda *_, **__: asked.append((tmp_path / "0.rows").read_text()),
     )
 
-    judge([Kill("d", row, "map", "loss") for row in "ab"], tmp_path)
+    judge([Kill("d", row, "map", "loss") for row in "ab"], tmp_path, 1)
 
     assert asked == ["d b\n"]
 
@@ -73,8 +92,31 @@ def test_the_table_shows_the_share_of_what_models_catch() -> None:
 
 def test_a_report_that_was_cut_short_has_verdicts(tmp_path: Path) -> None:
     """Its last line may be half written, and a summary is missing."""
-    (tmp_path / "d" / "0").mkdir(parents=True)
-    row = '{"kind": "row", "design": "d", "id": "a", "verdict": "violated"}'
-    (tmp_path / "d" / "0" / "report.jsonl").write_text(f"{row}\n{row[:20]}")
+    (tmp_path / "0" / "lane-1").mkdir(parents=True)
+    row = line("a", Verdict.VIOLATED)
+    (tmp_path / "0" / "lane-1" / "report.jsonl").write_text(f"{row}\n{row[:20]}")
 
     assert verdicts_in(tmp_path) == {("d", "a"): Verdict.VIOLATED}
+
+
+def test_verdicts_are_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """They have the form of the kill matrix, with the rows of kills alone."""
+    monkeypatch.setattr(itself, "BY_ITSELF", tmp_path / "kills.json")
+    (tmp_path / "0").mkdir()
+    rows = [line("a", Verdict.VIOLATED), line("b", Verdict.UPHELD), line("c", Verdict.UPHELD)]
+    (tmp_path / "0" / "report.jsonl").write_text("\n".join([*rows, ""]))
+
+    save([Kill("d", row, "map", "loss") for row in "ab"], tmp_path)
+
+    assert kills.load(tmp_path / "kills.json").designs["d"].rows() == {"a", "b"}
+
+
+def test_rows_of_programs_alone_are_left_out() -> None:
+    """An application has no relay before it, whatever a model catches there."""
+    every = list(known())
+
+    left = list(asked_of_applications(every))
+
+    assert any(kill.row.startswith("G7.relay") for kill in every)
+    assert left
+    assert not any(kill.row.startswith("G7.relay") for kill in left)

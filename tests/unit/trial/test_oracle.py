@@ -25,7 +25,8 @@ class Asked(Oracle):
     @property
     def runs(self) -> list[tuple[int, bool]]:
         """The runs of its attempt: how many records each had, and whether it was shifted."""
-        return cast(Any, self.recorder).runs
+        runs: list[tuple[int, bool]] = cast(Any, self.recorder).runs
+        return runs
 
     def _run(self, _: Any, inputs: Any, _name: str, *, shifted: bool = False) -> Given:
         self.runs.append((len(inputs), shifted))
@@ -136,7 +137,7 @@ def test_each_program_of_a_design_is_asked(rig: SimpleNamespace) -> None:
 def test_a_program_whose_outputs_skip_states_is_compared_by_its_last_values(
     rig: SimpleNamespace, program: str, emits: str | None, is_by_last_value: bool
 ) -> None:
-    """Which states an adapter shows is chance, even if a run without a fault shows all of them."""
+    """Another run may show other states, even if this one shows all of them."""
     oracle, application = attempt(rig, 3, CONTRACT.model_copy(update={"name": program}))
     named = SimpleNamespace(name="plain", application=None, emits=emits)
     named.answering = named
