@@ -89,6 +89,7 @@ VARIANTS: Final = {
         patience=Patience(idle_s=3),
     ),
     "wrong format": Variant(("format",), {"json.dumps(": "str("}),
+    "model disagrees": Variant(("model",), folder=ORDERS / "wrong"),
     "peer outside the fence": Variant(
         ("peer",),
         {
@@ -134,6 +135,7 @@ def written(variant: Variant, folder: Path, peer: int) -> Path:
         for old, new in changes.items():
             assert text.count(old) == 1, (name, old)
             text = text.replace(old, new)
+        text = text.replace('"../modelled/', f'"{ORDERS}/modelled/')
         samples = str(ORDERS / "orders.jsonl")
         for sample in ("../orders.jsonl", "orders.jsonl"):
             text = text.replace(f'"{sample}"', f'"{samples}"')

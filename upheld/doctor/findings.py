@@ -10,6 +10,8 @@ from typing import Final, Literal, NamedTuple
 
 from upheld.doctor.seen import Group, Seen, Visit
 from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
+from upheld.errors import UsageProblem
+from upheld.programs.modelled import contract_of, first_difference
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import FIXED, Subject
 
@@ -345,6 +347,47 @@ def _format(case: Case) -> Iterator[Finding]:
         )
 
 
+def _model(case: Case) -> Iterator[Finding]:
+    """Compare with the model, if the application has read its whole input as it should."""
+    model = case.manifest.model
+    if model is None or not _is_whole(case.seen):
+        return
+    contract = contract_of(case.manifest)
+    assert contract
+    try:
+        differing = first_difference(contract, model, case.visit.inputs, case.visit.outputs)
+    except UsageProblem as problem:
+        yield Finding(
+            "model",
+            "wrong",
+            str(problem),
+            f"upheld contract {case.manifest.folder} shows what it answers to samples",
+        )
+        return
+    if differing:
+        yield Finding(
+            "model",
+            "wrong",
+            f"it differs from its model {model.place}, though nothing struck it: {differing}",
+            f"see which of the two is right; upheld contract {case.manifest.folder} shows what the "
+            "model answers to samples",
+        )
+    else:
+        count = case.seen.outputs.count
+        yield Finding("model", "fine", f"its {count} outputs are those of its model {model.place}")
+
+
+def _is_whole(seen: Seen) -> bool:
+    """Return whether all of the input has come out, and nothing that was aborted."""
+    return (
+        seen.ready_s is not None
+        and seen.ended_early is None
+        and not seen.is_stalled
+        and seen.reset == "earliest"
+        and seen.outputs.count > seen.outputs.unreadable == seen.outputs.aborted == 0
+    )
+
+
 def _end(case: Case) -> Iterator[Finding]:
     end = case.seen.end
     if end is None:
@@ -391,7 +434,6 @@ def _clients(case: Case) -> Iterator[Finding]:
         yield Finding("clients", "fine", f"its clients: {', '.join(clients)} ({used})")
 
 
-# A model of the application belongs here too: it may judge the records of `Case.visit`.
 JUDGES: Final[tuple[Judge, ...]] = (
     _start,
     _speech,
@@ -404,6 +446,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     _reset,
     _commits,
     _progress,
+    _model,
     _end,
     _peers,
     _clients,

@@ -5,7 +5,6 @@ from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
 
-from upheld.generators.ledger import Send
 from upheld.history.events import Record
 
 Reset = Literal["earliest", "latest"]
@@ -98,8 +97,8 @@ class Seen(_Seen):
 
 
 class Visit(NamedTuple):
-    """A visit and its records, which a model may judge."""
+    """A visit and its records, which a model may judge: those that a committed reader is given."""
 
     seen: Seen
-    inputs: Sequence[Send]
+    inputs: Sequence[Record]
     outputs: Sequence[Record]

@@ -423,7 +423,7 @@ class _Visit:
     # --- the result
 
     def _seen(self, early: int | None, breach: str) -> s.Visit:
-        outputs = self._outputs()
+        outputs = self._records(self.output)
         (table,) = self.subject.output.values()
         described = self.subject.input[self.subject.role_in]
         wire = self.wire
@@ -450,7 +450,7 @@ class _Visit:
                 versions={api: max(found) for api, found in sorted(wire.versions.items())},
                 log=tuple(line for line in self._lines() if line.strip())[-LOG_LINES:],
             ),
-            tuple(self.sent),
+            self._records(self.input),
             outputs,
         )
 
@@ -499,10 +499,11 @@ class _Visit:
             for record in records
         )
 
-    def _outputs(self) -> tuple[Record, ...]:
+    def _records(self, topic: str) -> tuple[Record, ...]:
+        """Return the records of a topic that a reader of committed data is given."""
         position = dict.fromkeys(range(PARTITIONS), 0)
-        written = self.reading.records(self.output, position, committed=True)
-        return tuple(recorded(written, lambda _partition, _offset: 0))
+        found = self.reading.records(topic, position, committed=True)
+        return tuple(recorded(found, lambda _partition, _offset: 0))
 
 
 def _isolation(level: int) -> s.Isolation:

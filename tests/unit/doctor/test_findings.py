@@ -1,5 +1,6 @@
 """Each finding is named by what was seen, and each trouble has a way out."""
 
+import json
 import re
 from pathlib import Path
 from typing import Any
@@ -8,6 +9,7 @@ import pytest
 
 from upheld.doctor.findings import Case, Finding, findings, is_judgeable
 from upheld.doctor.seen import Commits, End, Group, Outputs, Seen, Topics, Visit
+from upheld.history.events import Record
 from upheld.protocol.manifest import load
 
 GIVEN = {"orders": "doctor-1-orders", "costs": "doctor-1-costs"}
@@ -95,6 +97,31 @@ def test_a_trouble_is_named_alone(code: str, mark: str, changes: dict[str, Any])
     assert is_judgeable(found(**changes)) == (mark == "note")
 
 
+MODELLED = load(str(ROOT / "examples" / "orders" / "modelled"))
+ORDER = b'{"id": "o-1", "account": "a", "quantity": 2, "price_cents": 3}'
+
+
+def modelled(cost: int, **changes: Any) -> list[Finding]:
+    """Return what is found of a model, if one order was read and this was written."""
+    seen = Seen.model_validate(SOUND | changes)
+    order = Record("doctor-1-orders", 0, 0, 0, b"a", ORDER)
+    written = json.dumps({"order": "o-1", "cost_cents": cost, "at": 1.5}).encode()
+    output = Record("doctor-1-costs", 0, 0, 0, b"a", written)
+    case = Case(MODELLED, Visit(seen, (order,), (output,)))
+    return [each for each in findings(case) if each.code == "model"]
+
+
+def test_a_model_that_disagrees_is_named_with_the_record() -> None:
+    """The reader sees the first record, and what both say."""
+    (right,) = modelled(6)
+    (wrong,) = modelled(5)
+
+    assert (right.mark, wrong.mark) == ("fine", "wrong")
+    assert "doctor-1-orders-0@0" in wrong.text
+    assert "upheld contract" in wrong.way_out
+    assert modelled(5, is_stalled=True) == modelled(5, reset="latest") == []
+
+
 def test_the_page_has_each_trouble_with_its_mark() -> None:
     """A reader finds there what a finding means."""
     page = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")
@@ -103,7 +130,7 @@ def test_the_page_has_each_trouble_with_its_mark() -> None:
     written = {
         (code, mark) for codes, mark, *_ in rows for code in re.findall(r"`([\w-]+)`", codes)
     }
-    marks: dict[str, set[str]] = {}
+    marks: dict[str, set[str]] = {"model": {"✗"}}
     for code, mark, _ in TROUBLES:
         marks.setdefault(code, set()).add({"wrong": "✗", "note": "!"}[mark])
 
