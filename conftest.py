@@ -57,9 +57,17 @@ collect_ignore += [str(TESTS / name) for name in NEED_SCHEMAS if not HAS_SCHEMAS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the depth at which the wrong designs are judged."""
+    """Take the depth of wrong designs and examples, and whose turn it is."""
     parser.addoption(
-        "--depth", choices=DEPTHS, default=DEFAULT, help="of tests/mutants: quick, core or full"
+        "--depth",
+        choices=DEPTHS,
+        default=DEFAULT,
+        help="of tests/mutants and tests/examples: quick, core or full",
+    )
+    parser.addoption(
+        "--slice",
+        default="1/8",
+        help="of tests/examples: which of them have their turn, where not all are judged",
     )
 
 

@@ -97,7 +97,10 @@ class Seen(_Seen):
 
 
 class Visit(NamedTuple):
-    """A visit and its records, which a model may judge: those that a committed reader is given."""
+    """A visit, and the records that a reader of committed data is given.
+
+    A model may judge them.
+    """
 
     seen: Seen
     inputs: Sequence[Record]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[3]
 TESTS = ROOT / "tests"
-KINDS = ("unit", "live", "mutants", "twins", "browser")
+KINDS = ("unit", "live", "mutants", "twins", "examples", "browser")
 # Of tests/unit: what is tested there is no package.
 BESIDE_PACKAGES = {"docs", "tools", "support"}
 SCRIPT = re.compile(r"\bpython3? ([\w./]+\.py)")
@@ -48,7 +48,7 @@ def test_no_test_imports_another_test() -> None:
 
 
 def test_every_test_stands_with_its_kind() -> None:
-    """Tests are unit, live, of mutants, of twins or in a browser; support holds none."""
+    """Tests are unit, live, of designs of a kind, or in a browser; support holds none."""
     designs = TESTS / "twins/designs"
     files = {path.relative_to(TESTS) for path in modules(TESTS) if designs not in path.parents}
     strays = {
