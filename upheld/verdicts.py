@@ -15,6 +15,7 @@ from upheld.text import encodable, visible
 
 ATTEMPTS = 5  # at a row, if its fault missed its moment
 CLIENT_ATTEMPTS = 3  # at a row, if the harness's own Kafka client failed
+DISTURBED_ATTEMPTS = 3  # at a row, if others took the cores
 
 
 class Verdict(StrEnum):
@@ -130,6 +131,13 @@ class MarkMissed(Inconclusive):
     """
 
     code = Reason.MARK_MISSED
+
+
+class Disturbed(Inconclusive):
+    """Others took the cores while a promise was timed.
+
+    The scenario is tried again when they leave them.
+    """
 
 
 class NotOffered(Outcome):

@@ -79,7 +79,8 @@ def outcome(claim: events.Claim, history: History) -> Outcome:
     try:
         anomalies = CHECKS[claim.check](history, claim.application, **claim.arguments)
     except (Inconclusive, NotOffered) as said:
-        return Outcome(claim.check, f"{type(said).__name__}: {said}")
+        kind = Inconclusive if isinstance(said, Inconclusive) else type(said)
+        return Outcome(claim.check, f"{kind.__name__}: {said}")
     told = sorted(json.dumps(each.model_dump(exclude={"text"})) for each in anomalies)
     if not told:
         return Outcome(claim.check, "holds")

@@ -12,7 +12,7 @@ from upheld.history.events import InputRested, Instance, Mark
 from upheld.history.evidence import Recovery
 from upheld.history.marks import Happening
 from upheld.programs import State
-from upheld.verdicts import Anomaly, Inconclusive
+from upheld.verdicts import Anomaly, Disturbed, Inconclusive
 
 # The article's service level: all states but one in so many are there within so many milliseconds.
 SERVED_MS: Final = 10_000
@@ -34,11 +34,11 @@ def rest(history: History, application: str) -> InputRested:
     """Return the last rest of the input.
 
     Raises:
-        Inconclusive: Kafka alone took half of the time that the rest allows.
+        Disturbed: Kafka alone took half of the time that the rest allows.
     """
     paused = [p for p in history.of(InputRested) if p.application == application][-1]
     if 2 * paused.canary_ms > paused.tolerance_ms:
-        raise Inconclusive(
+        raise Disturbed(
             f"a control record took {paused.canary_ms} ms from produce to read_committed: too "
             "slow to time others"
         )
@@ -52,17 +52,18 @@ def timed(view: View, paused: InputRested, late: list[Anomaly]) -> list[Anomaly]
     others took.
 
     Raises:
-        Inconclusive: An output is late, and others took the cores meanwhile.
+        Disturbed: An output is late, and others took the cores meanwhile.
     """
     if paused.still_ms:
         return [*view.foreign, *late]
     if paused.looked_on_ms and not view.foreign:
-        raise Inconclusive(
-            f"outputs still came in the {paused.looked_on_ms} ms after the promised time, but "
-            f"others took {paused.others:.0%} of the cores meanwhile"
+        after_ms = paused.looked_ms - paused.since_ms - paused.tolerance_ms
+        raise Disturbed(
+            f"outputs still came until {after_ms} ms after the promised time, but others took "
+            f"{paused.others:.0%} of the cores meanwhile"
         )
     if late and not view.foreign and paused.others > BUSY:
-        raise Inconclusive(
+        raise Disturbed(
             f"{late[0].text}, but others took {paused.others:.0%} of the cores meanwhile"
         )
     return [*view.foreign, *late]

@@ -6,7 +6,7 @@ is installed nowhere, so it does nothing in other people's pytest.
 
 import time
 from collections import Counter
-from collections.abc import Generator, Iterator
+from collections.abc import Generator, Iterator, Sequence
 from contextlib import ExitStack, suppress
 from pathlib import Path
 from typing import Final, cast
@@ -17,6 +17,7 @@ from pytest_bdd.scenario import scenario_wrapper_template_registry
 from rich.console import Console
 
 from upheld.checks.strength import strength_of
+from upheld.checks.timing import BUSY
 from upheld.errors import MachineProblem, UsageProblem, harness_failed, is_interrupt, kept
 from upheld.history import events, keeping
 from upheld.history.narrowed import narrowed
@@ -37,6 +38,7 @@ from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
 from upheld.spec.power import power
 from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
+from upheld.supervisor.host import is_left_by_others
 from upheld.supervisor.interrupts import held
 from upheld.threads import raise_failure
 from upheld.trial.rig import Rig
@@ -45,7 +47,9 @@ from upheld.ui.timeleft import RowKey
 from upheld.verdicts import (
     ATTEMPTS,
     CLIENT_ATTEMPTS,
+    DISTURBED_ATTEMPTS,
     ClientFailed,
+    Disturbed,
     Judged,
     MarkMissed,
     ProxyFailed,
@@ -59,6 +63,7 @@ from upheld.verdicts import (
 SHRUNK_S: Final = 0.5  # per history, since another row waits
 ILLUSTRATED: Final = 20  # more pictures are of no use in a run; `judge` draws any
 REPORTED_ANOMALIES: Final = 20
+QUIET_WITHIN_S: Final = 60.0  # for a row that others have disturbed
 
 
 class Plugin(RunAccount):
@@ -69,6 +74,8 @@ class Plugin(RunAccount):
         self.rig = rig
         self.illustrated = 0
         self.looked: Look | None = None  # the CPU-seconds taken when the last row ended
+        self.is_alone = True  # whether no other row is judged beside
+        self.is_never_quiet = False  # whether others have kept the cores for long
 
     # --- collection
 
@@ -205,7 +212,7 @@ class Plugin(RunAccount):
     def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Item | None) -> bool:
         """Try until a mark was left, at most five times; then report."""
         began = time.monotonic()
-        failures = 0  # of the harness's own clients
+        ends: list[BaseException | None] = []
         self.row_started(self.key(item))
         self.looked = self.looked or self._look()
         for attempt in range(ATTEMPTS):
@@ -213,8 +220,8 @@ class Plugin(RunAccount):
             item.stash[ENDED] = None
             last = attempt == ATTEMPTS - 1
             runtestprotocol(item, log=False, nextitem=nextitem)
-            failures += isinstance(item.stash[ENDED], ClientFailed)
-            if last or not self._is_tried_again(item, failures):
+            ends.append(_end_of(item))
+            if last or not self._is_tried_again(item, ends):
                 break
             if trial := item.stash.get(TRIAL, None):
                 trial.history.close()  # the next attempt writes over the file
@@ -224,23 +231,39 @@ class Plugin(RunAccount):
             item.session.shouldstop = self.stopped = why
         return True
 
-    def _is_tried_again(self, item: pytest.Function, failures: int) -> bool:
-        """Return whether an attempt is made again; after a failure of a client, by other clients.
+    def _is_tried_again(self, item: pytest.Function, ends: Sequence[BaseException | None]) -> bool:
+        """Return whether an attempt is made again.
+
+        After a failure of a client it is made by other clients. If others took the cores, it is
+        made when they leave them.
 
         Args:
-            item: The row, with the end of its attempt.
-            failures: How many attempts at the row a client of the harness has ended.
+            item: The row.
+            ends: The ends of all attempts at it.
         """
-        ended = item.stash[ENDED]
+        ended = ends[-1]
+        times = sum(type(end) is type(ended) for end in ends)
         if isinstance(ended, MarkMissed):
             return True
-        if not isinstance(ended, ClientFailed) or failures >= CLIENT_ATTEMPTS:
-            return False
-        if trouble(self.rig, ended):
-            return False
-        self.rig.renew_clients()
-        self.progress.message(f"{self.row(item)[1].id} is tried again: {ended}", "magenta")
-        return True
+        if isinstance(ended, Disturbed):
+            is_tried = times < DISTURBED_ATTEMPTS and self._is_quiet_again()
+        else:
+            is_tried = (
+                isinstance(ended, ClientFailed)
+                and times < CLIENT_ATTEMPTS
+                and not trouble(self.rig, ended)
+            )
+            if is_tried:
+                self.rig.renew_clients()
+        if is_tried:
+            self.progress.message(f"{self.row(item)[1].id} is tried again: {ended}", "magenta")
+        return is_tried
+
+    def _is_quiet_again(self) -> bool:
+        """Return whether others leave the cores in time, unless they did not before in this run."""
+        if self.is_alone and not self.is_never_quiet:
+            self.is_never_quiet = not is_left_by_others(BUSY, QUIET_WITHIN_S)
+        return self.is_alone and not self.is_never_quiet
 
     @pytest.hookimpl(wrapper=True)
     def pytest_runtest_call(self) -> Generator[None, object, object]:
@@ -424,6 +447,13 @@ def arguments(out: Path) -> list[str]:
         "-p",
         "no:unraisableexception",  # it would keep an interrupt that a finalizer has swallowed
     ]
+
+
+def _end_of(item: pytest.Function) -> BaseException | None:
+    """Return what decides the verdict of an attempt."""
+    trial = item.stash.get(TRIAL, None)
+    ended = item.stash[ENDED]
+    return trial.outcome(ended) if trial else ended
 
 
 def _design_of(item: pytest.Function) -> Manifest:

@@ -12,6 +12,7 @@ import psutil
 from upheld.supervisor.stat import stats, with_descendants
 
 LEAST_CORE_S: Final = 1.0  # processes are charged by ticks of 10 ms: a moment cannot be measured
+CORES_LOOK_S: Final = 2.0
 MEMORY_LOOK_S: Final = 4.0  # a look walks the page tables of every process: 30 ms where Spark runs
 
 
@@ -146,6 +147,22 @@ class Cores:
         """Return how many cores this process itself has taken, on average."""
         elapsed_s = max(LEAST_CORE_S, time.monotonic() - self._began_s)
         return (time.process_time() - self._own_s) / elapsed_s
+
+
+def is_left_by_others(most: float, within_s: float) -> bool:
+    """Return whether others leave the cores: they take at most that share, looked at for a while.
+
+    Args:
+        most: The share of all cores, 0 to 1.
+        within_s: How long is waited for it.
+    """
+    until = time.monotonic() + within_s
+    while time.monotonic() < until:
+        cores = Cores()
+        time.sleep(CORES_LOOK_S)
+        if cores.others(cpu_s()) <= most:
+            return True
+    return False
 
 
 def cpu_s() -> CpuTimes:

@@ -5,7 +5,6 @@ records have to wait after that.
 """
 
 import threading
-import time
 from typing import Any
 
 from upheld.adapter import serve
@@ -22,9 +21,9 @@ class SaysReadyTooSoon(Plain):
         return {"consumer_group": f"{start['application_id']}-group"}
 
     def run(self, stopping: threading.Event) -> None:
-        time.sleep(LOADS_S)
-        super().open(self.asked)
-        super().run(stopping)
+        if not stopping.wait(LOADS_S):
+            super().open(self.asked)
+            super().run(stopping)
 
 
 serve(SaysReadyTooSoon())

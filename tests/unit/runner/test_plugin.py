@@ -31,6 +31,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.waivers import Waiver
 from upheld.report import RowResult, Summary, hints, read
 from upheld.report.baseline import Baseline, worst
+from upheld.runner import plugin
 from upheld.runner.choice import Choice, First
 from upheld.runner.plugin import Plugin, arguments
 from upheld.spec import catalogue, kills
@@ -41,8 +42,10 @@ from upheld.trial.trial import Trial
 from upheld.ui.progress import UNREAD
 from upheld.verdicts import (
     ATTEMPTS,
+    DISTURBED_ATTEMPTS,
     AdapterBreach,
     Cannot,
+    Disturbed,
     Inconclusive,
     MachineLacks,
     MarkMissed,
@@ -272,6 +275,50 @@ def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run)
     )
     assert len({application for name, application in SEEN if name == "G1.first"}) == ATTEMPTS == 5
     assert (summary.exit_code, summary.partial) == (2, False)
+
+
+DISTURBED = Disturbed("k is late, but others took 50% of the cores meanwhile")
+
+
+@pytest.mark.parametrize(
+    ("ends", "verdict", "attempts"),
+    [
+        ([DISTURBED, None], "upheld", 2),
+        ([DISTURBED, Violated.one("late", "k is late")], "violated", 2),
+        ([DISTURBED, DISTURBED, DISTURBED, None], "inconclusive", DISTURBED_ATTEMPTS),
+    ],
+)
+def test_a_row_that_others_disturb_is_tried_again_when_they_leave_the_cores(
+    run: Run,
+    monkeypatch: pytest.MonkeyPatch,
+    ends: list[BaseException | None],
+    verdict: str,
+    attempts: int,
+) -> None:
+    """A machine that is quiet for a moment proves what a busy one cannot."""
+    monkeypatch.setattr(plugin, "is_left_by_others", lambda _most, _within_s: True)
+    COMING["G1.first"] = ends
+
+    verdicts, _ = run.judge()
+
+    assert verdicts[FIRST] == verdict
+    assert read(run.out / "report.jsonl")[0][0].attempts == attempts
+    assert f"{FIRST} is tried again: k is late" in run.said.getvalue()
+
+
+def test_a_machine_that_is_never_quiet_is_waited_for_once(
+    run: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Each further row would wait in vain, too."""
+    waited: list[float] = []
+    monkeypatch.setattr(plugin, "is_left_by_others", lambda _, within_s: waited.append(within_s))
+    COMING["G1.first"] = [DISTURBED]
+    COMING["G1.second"] = [DISTURBED]
+
+    verdicts, _ = run.judge()
+
+    assert set(verdicts.values()) == {"inconclusive"}
+    assert waited == [plugin.QUIET_WITHIN_S]
 
 
 def test_a_mark_that_is_left_at_the_second_attempt_is_enough(run: Run) -> None:

@@ -48,6 +48,19 @@ def test_a_moment_says_nothing() -> None:
     assert host.Cores().others(host.cpu_s()) == 0
 
 
+@pytest.mark.parametrize(("shares", "is_left"), [([0.9, 0.1], True), ([0.9], False)])
+def test_others_are_waited_for(
+    monkeypatch: pytest.MonkeyPatch, shares: list[float], is_left: bool
+) -> None:
+    """The first look at which they take little is enough; after the time nobody waits on."""
+    monkeypatch.setattr(host, "CORES_LOOK_S", 0.01)
+    monkeypatch.setattr(
+        host.Cores, "others", lambda *_: shares.pop(0) if len(shares) > 1 else shares[0]
+    )
+
+    assert host.is_left_by_others(0.25, 0.1) == is_left
+
+
 class _Process:
     """A process of the tree, as far as its memory is looked at."""
 
