@@ -9,7 +9,8 @@ from pytest_bdd import parsers, when
 from upheld.history.events import Release
 from upheld.injectors.clock import WallClock
 from upheld.nemesis import disks, membership, releases
-from upheld.steps.parameters import TYPES
+from upheld.protocol.messages import MODES
+from upheld.steps.parameters import TYPES, milliseconds
 from upheld.steps.scene import Restarts, Scene
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
@@ -25,6 +26,7 @@ RELEASES: Final[dict[str, Release]] = {
     "the earlier release": "earlier",
     "the later release": "later",
 }
+COMMIT_INTERVAL: Final = "with a commit interval of "
 RESTARTED_ONCE = {Restarts.AFTER_LOUD_STOP, Restarts.UNLESS_IT_REFUSES}
 
 Act = Callable[[Application, str], object]
@@ -43,12 +45,15 @@ def starts(scene: Scene, actor: str) -> None:
 
 @when(parsers.parse("{actor:Actor} starts {how:Start}", extra_types=TYPES))
 def starts_otherwise(scene: Scene, actor: str, how: str) -> None:
-    """Start instance a in view, with the default mode, or where it may refuse to."""
+    """Start instance a in view, where it may refuse to, or with another setting than before."""
+    interval = how.removeprefix(COMMIT_INTERVAL)
     launch = Launch(
         cold=how == "with nothing prepared",
         default_mode=how == "with no mode set",
         may_refuse=how == "unless it refuses",
         release=RELEASES.get(actor),
+        mode=next((mode for mode in MODES if how == f"in mode {mode}"), None),
+        commit_interval_ms=None if interval == how else milliseconds(interval),
     )
     for application in scene.subjects(actor):
         _prepare(scene, application)

@@ -112,7 +112,11 @@ parameter_type(name="instance:Instance", regexp="[a-d]")
 parameter_type(name="worker:Worker", regexp="a worker|another worker")
 parameter_type(name="cluster:Cluster", regexp="(?:a|the) second cluster|the first cluster")
 parameter_type(name="change:Change", regexp="joins(?: as the later release)?|leaves|is killed")
-parameter_type(name="how:Start", regexp="with nothing prepared|with no mode set|unless it refuses")
+parameter_type(
+    name="how:Start",
+    regexp="with nothing prepared|with no mode set|unless it refuses|in mode [a-z_]+"
+    "|with a commit interval of [0-9]+ (?:ms|seconds?)",
+)
 parameter_type(name="layout:Layout", regexp="several instances|two clusters")
 parameter_type(
     name="restart:Restart",

@@ -127,6 +127,7 @@ class Happening(StrEnum):
     STARTED_COLD = "started-cold", None, "started with nothing prepared"
     START_REFUSED = "start-refused", None, "refused to start"
     RELEASE_STARTED = "release-started", None, "the {which} release starts after the other one"
+    PLANNED_CHANGE = "planned-change", None, "{setting} becomes {value}"
     INPUT_SHARED = "input-shared", None, "the input is shared"
     SESSION_SET = "session-set", None, "the session of the group was set"
     TIMEOUT_SHORTENED = (

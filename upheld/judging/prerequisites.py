@@ -148,6 +148,11 @@ OF_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
     ),
     "its outputs are no compacted table": ("the log cleaner leaves less than half of its table",),
 }
+# What a sentence says that changes a setting, and the placeholder that tells it an application.
+CHANGED: Final[Mapping[str, str]] = {
+    "starts in mode": "mode",
+    "starts with a commit interval of": "commit_interval_ms",
+}
 BY_ITSELF: Final = ("relay", "ledger")  # the programs of one input and one output
 THE_OTHER: Final[Mapping[ComparedWith, str]] = {
     "itself": "itself",
@@ -227,6 +232,10 @@ def _beyond(row: Row, design: Manifest) -> Iterator[str]:
         if setting == TRANSACTION_TIMEOUT and is_shortened:
             continue  # the proxy sees to it, or there are no transactions
         if any(_settings(row, setting)) and placeholder not in told:
+            yield f"{name} is not told its {setting}: design.toml has no {{{placeholder}}}"
+    for said, placeholder in CHANGED.items():
+        if placeholder not in told and any(said in step.text for step in row.steps):
+            setting = placeholder.removesuffix("_ms").replace("_", " ")
             yield f"{name} is not told its {setting}: design.toml has no {{{placeholder}}}"
 
 

@@ -51,6 +51,7 @@ _STEP_TYPES: Final[Mapping[str, StepType]] = {
 }
 _RUNS: Final = re.compile(rf"\b({'|'.join(PROGRAMS)})\b.*?\bmode ({'|'.join(MODES)})\b")
 _MODE: Final = re.compile(rf"\bmode ({'|'.join(MODES)})\b")
+_CHANGED: Final = re.compile(rf"\bstarts in mode ({'|'.join(MODES)})\b")
 _HEAD: Final = re.compile(r"(Documented in|Broken by|Costs):")
 _WORDS: Final = re.compile(r"[\w -]*")
 _NAMING_COLUMNS: Final = ("store", "side", "request")  # whose cells are part of a row's name
@@ -384,6 +385,7 @@ def _row(pickle: Pickle, scenario: str, cells: Mapping[str, str], lines: Mapping
     row_id = scenario
     if program and mode:
         needs.add((program, mode))
+        needs |= {(program, run[1]) for step in steps for run in _CHANGED.finditer(step.text)}
         kept = [cells[name] for name in _NAMING_COLUMNS if name in cells]
         row_id = f"{scenario}[{'-'.join([program, mode, *kept])}]"
     tags = frozenset(tag["name"] for tag in pickle["tags"])

@@ -76,15 +76,15 @@ def promised(
     are of the programs and modes that both have.
     """
     kept: list[Row] = []
-    has = [mode for mode in MODES if mode in modes and mode in design.modes]
     order = list(PROGRAMS)
     for scenario in found.scenarios:
         offered = [
             row
             for row in scenario.rows
-            if row.offered(design.programs, has)
+            if row.offered(design.programs, design.modes)
             and is_on_its_releases(row, design)
             and row.program in programs
+            and row.mode in modes
             and not found.is_newer(row, design.spec)
         ]
         if ONE_MODE_TAG in scenario.tags:

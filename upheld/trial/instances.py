@@ -17,6 +17,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import (
     Error,
     Failed,
+    Mode,
     Ready,
     StandingBy,
     Start,
@@ -49,8 +50,25 @@ class Launch:
     stands_by: bool = False  # until it is told to take over from another cluster
     cold: bool = False  # it boots in view, after everything else has booted
     default_mode: bool = False  # its request names no mode
+    mode: Mode | None = None  # another one than its application was declared with
+    commit_interval_ms: int | None = None  # the same of its commit interval
     may_refuse: bool = False  # a refusal is recorded, and no failure
     release: events.Release | None = None  # of two; None if there is one alone
+
+    @property
+    def parameters(self) -> dict[str, int | str]:
+        """The parameters of the program that are other ones from this start on."""
+        if self.commit_interval_ms is None:
+            return {}
+        return {"commit_interval_ms": self.commit_interval_ms}
+
+    @property
+    def changes(self) -> dict[str, str]:
+        """Each setting that is another one from this start on, and its value in words."""
+        found = {"the mode": self.mode} if self.mode else {}
+        if self.commit_interval_ms is not None:
+            found["the commit interval"] = f"{self.commit_interval_ms} ms"
+        return dict(found)
 
 
 AS_USUAL: Final = Launch()
@@ -93,6 +111,7 @@ class Instances:
         application.running[name] = instance
         if launch.release:
             self.recorder.releases[application.name, name] = launch.release
+        self._mark_changes(launch)
         request = self._request(application, name, launch)
         log = self.rig.log_name(instance.stderr_path)
         self.by_log[log] = instance
@@ -150,11 +169,11 @@ class Instances:
             application_id="-".join(filter(None, (event.application_id, launch.cluster))),
             standing_by=launch.stands_by,
             instance=launch.in_place_of or name,
-            mode=None if launch.default_mode else application.mode,
+            mode=None if launch.default_mode else launch.mode or application.mode,
             bootstrap=bootstrap,
             client=self.rig.broker.client,
             topics=event.topics,
-            parameters=event.parameters,
+            parameters=event.parameters | launch.parameters,
             workers=application.workers,
             several=application.several,
             group_protocol=application.group_protocol,
@@ -164,6 +183,13 @@ class Instances:
             durable_dir=str(durable.path),
             stores=stores,
         )
+
+    def _mark_changes(self, launch: Launch) -> None:
+        """Mark each setting that is another one from this start on."""
+        change = Happening.PLANNED_CHANGE
+        for setting, value in launch.changes.items():
+            said = change.text.format(setting=setting, value=value)
+            self.recorder.mark(change, said, setting=setting, value=value)
 
     def _open_door(self, application: Application, name: str) -> str:
         """Return the address at which an instance reaches the broker through the proxy."""

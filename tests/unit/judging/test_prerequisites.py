@@ -191,6 +191,35 @@ def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() ->
     ]
 
 
+@pytest.mark.parametrize(
+    ("row", "placeholder"),
+    [
+        ("G89.another-guarantee[relay-exactly_once]", "mode"),
+        ("G89.another-commit-interval[relay-exactly_once]", "commit_interval_ms"),
+    ],
+)
+def test_a_planned_change_has_to_reach_the_application(row: str, placeholder: str) -> None:
+    """A start with another setting means nothing to an application that is not told it."""
+    orders = load(str(Path(__file__).parents[3] / "examples" / "orders"))
+    assert orders.application
+    process = orders.application.process["app"]
+    environment = process.environment | {"CHANGED": f"{{{placeholder}}}"}
+    told = orders.application.model_copy(
+        update={"process": {"app": process.model_copy(update={"environment": environment})}}
+    )
+    design = orders.model_copy(update={"application": told})
+
+    assert any(f"{{{placeholder}}}" in reason for reason in lacking(ROWS[row], orders))
+    assert not any(f"{{{placeholder}}}" in reason for reason in lacking(ROWS[row], design))
+
+
+def test_a_row_needs_each_mode_that_it_starts_in() -> None:
+    """A design with one guarantee has not promised to change it."""
+    row = ROWS["G89.another-guarantee[relay-exactly_once]"]
+
+    assert row.needs == {("relay", "exactly_once"), ("relay", "at_least_once")}
+
+
 def test_the_proxy_brings_a_transaction_timeout_about() -> None:
     """A row that sets one needs readable requests, and the leave to shorten."""
     orders = load(str(Path(__file__).parents[3] / "examples" / "orders"))

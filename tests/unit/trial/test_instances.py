@@ -77,6 +77,26 @@ def test_a_ready_instance_is_asked_for_the_first_keys(
     assert happened(attempt) == ["started", "ready"]
 
 
+def test_a_start_with_other_settings_asks_for_them_and_marks_them(
+    attempt: Attempt, instances: Instances
+) -> None:
+    """The application was declared with others, which a later start has again."""
+    application = attempt.application()
+
+    instances.start(application, launch=Launch(mode="at_least_once", commit_interval_ms=2_000))
+    instances.start(application, "b")
+
+    changed, usual = (asked[1] for asked in attempt.instance.asked)
+    assert application.mode == "exactly_once"
+    assert (changed.mode, changed.parameters["commit_interval_ms"]) == ("at_least_once", 2_000)
+    assert usual.mode == "exactly_once"
+    assert usual.parameters == application.event.parameters
+    assert [mark.fault for mark in attempt.history.of(Mark)] == [
+        "the mode becomes at_least_once",
+        "the commit interval becomes 2000 ms",
+    ]
+
+
 @pytest.mark.parametrize("table", ["changelog", None])
 def test_small_segments_are_those_of_the_table_that_the_harness_made(
     attempt: Attempt, instances: Instances, table: str | None
