@@ -61,6 +61,7 @@ class Bridge(Design):
         """Start the process, and wait until it says that it is ready."""
         names = self._names(start)
         self.group = filled(self.tables["group"], names)
+        internal = [filled(each, names) for each in self.tables.get("internal_topics", ())]
         (process,) = self.tables["process"].values()
         self.command = [filled(each, names) for each in process["command"]]
         own = process.get("environment", {})
@@ -79,7 +80,7 @@ class Bridge(Design):
                     f"it was not ready by {self.ready} in {self.start_s:g} s: {self._last_words()}"
                 )
             time.sleep(LOOK_S)
-        return {"consumer_group": self.group}
+        return {"consumer_group": self.group, "internal_topics": internal}
 
     def run(self, stopping: threading.Event) -> None:
         """Wait for the end, and start a process anew if its supervisor would."""
@@ -112,6 +113,7 @@ class Bridge(Design):
             "mode": start.get("mode") or "at_least_once",
             "dir": str(self.folder),
             "python": PYTHON,
+            "tmp_dir": tempfile.gettempdir(),
             **deployed.places(Path(tempfile.mkdtemp(prefix="upheld-rendered-"))),
         }
 
@@ -144,7 +146,7 @@ class Bridge(Design):
             print(line, end="", file=sys.stderr, flush=True)
 
     def _last_words(self) -> str:
-        return " / ".join(self.lines[-TOLD_LINES:]) or "its log is empty"
+        return " / ".join(deployed.last_words(self.lines, TOLD_LINES)) or "its log is empty"
 
     def _readiness(self, start: Message, names: dict[str, str]) -> Callable[[], bool]:
         """Return what tells whether the process is ready; call it before the process starts."""

@@ -140,11 +140,22 @@ def test_it_says_hello_for_the_application(bridge: Callable[..., Bridge]) -> Non
     assert (hello["modes"], hello["capabilities"]) == (["exactly_once"], ["scale"])
 
 
+def test_the_topics_that_it_makes_are_declared(bridge: Callable[..., Bridge]) -> None:
+    """Otherwise rows would call them leaked."""
+    made = bridge(WAITS, internal_topics='["{application_id}-totals-changelog"]')
+
+    assert made.ask(START)["internal_topics"] == ["trial-1-totals-changelog"]
+
+
 def test_the_application_is_told_its_names(bridge: Callable[..., Bridge]) -> None:
     """Placeholders are filled in, and `ready` names its group."""
     told = bridge(f"import os; print('told', os.environ['TOLD']); {WAITS}")
 
-    assert told.ask(START) == {"type": "ready", "consumer_group": "trial-1-group"}
+    assert told.ask(START) == {
+        "type": "ready",
+        "consumer_group": "trial-1-group",
+        "internal_topics": [],
+    }
     assert told.ask(STOP) == {"type": "stopped"}
     assert told.log.read_text().splitlines() == [
         "told broker:9092 trial-1-orders trial-1-costs exactly_once a",

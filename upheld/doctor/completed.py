@@ -47,6 +47,16 @@ def assumed(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
     return {name: value for name, value in known.items() if name not in tables}
 
 
+def own_topics(seen: Seen) -> list[str]:
+    """Return the topics that it asked to make, beside those that it was given."""
+    return [name for name in seen.topics.created if name not in seen.topics.given.values()]
+
+
+def as_declared(seen: Seen) -> list[str]:
+    """Return the topics that it makes for itself, as `internal_topics` names them."""
+    return [name.replace(seen.application_id, "{application_id}") for name in own_topics(seen)]
+
+
 def additions(tables: Mapping[str, Any], folder: Path, seen: Seen) -> list[Addition]:
     """Return what is missing, as it was seen."""
     found = assumed(tables, folder)
@@ -59,6 +69,9 @@ def additions(tables: Mapping[str, Any], folder: Path, seen: Seen) -> list[Addit
             del found["group"]  # it has none, or one of the other kind: there is nothing to write
         else:
             found["group"] = name.replace(seen.application_id, "{application_id}")
+    own = [name for name in own_topics(seen) if seen.application_id in name]
+    if own and tables.get("names") != FIXED and "internal_topics" not in tables:
+        found["internal_topics"] = as_declared(seen)
     added = [Addition((), name, value) for name, value in found.items()]
     for role, table in tables.get("output", {}).items():
         if "format" not in table and 0 < seen.outputs.unreadable == seen.outputs.count:

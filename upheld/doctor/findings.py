@@ -5,9 +5,12 @@ application from being judged at all. A note is worth a look: mostly it is what 
 find.
 """
 
+import json
+import signal
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
+from upheld.doctor.completed import as_declared, own_topics
 from upheld.doctor.seen import Group, Seen, Visit
 from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
 from upheld.errors import UsageProblem
@@ -17,6 +20,10 @@ from upheld.protocol.subject import FIXED, Subject
 
 Mark = Literal["fine", "note", "wrong"]
 MARKS: Final[dict[Mark, str]] = {"fine": "✓", "note": "!", "wrong": "✗"}
+
+
+# A shell and a JVM end with this and the number of the signal, once its handlers have run.
+BY_SIGNAL: Final = 128
 
 
 class Finding(NamedTuple):
@@ -170,6 +177,33 @@ def _output(case: Case) -> Iterator[Finding]:
             f"it read {case.seen.commits.done} records, and none is to be seen in "
             f"{case.given_output}",
             "give it samples of which something comes, or see why its transactions do not commit",
+        )
+
+
+def _own_topics(case: Case) -> Iterator[Finding]:
+    """Say which topics it makes for itself: rows call each one that is not declared leaked."""
+    made = own_topics(case.seen)
+    if not made or case.subject.names == FIXED:
+        return
+    own_id = case.seen.application_id
+    declared = {name.replace("{application_id}", own_id) for name in case.subject.internal_topics}
+    if shared := [name for name in made if own_id not in name]:
+        yield Finding(
+            "internal-topics",
+            "wrong",
+            f"it makes the topic {', '.join(shared)} whatever it is told: rows would share it",
+            "put {application_id} into its name; or judge it as it is deployed: "
+            f'names = "{FIXED}"',
+        )
+    elif set(made) <= declared:
+        yield Finding("internal-topics", "fine", f"it makes {', '.join(made)} for itself")
+    else:
+        yield Finding(
+            "internal-topics",
+            "wrong",
+            f"it makes {', '.join(made)} for itself, and design.toml does not declare that: rows "
+            "would call it leaked",
+            f"design.toml: internal_topics = {json.dumps(as_declared(case.seen))}",
         )
 
 
@@ -400,6 +434,13 @@ def _end(case: Case) -> Iterator[Finding]:
             "handle the signal: stop polling, finish the batch, close the consumer; or name "
             "another one in [signals] `stop`",
         )
+    elif end.code == BY_SIGNAL + signal.Signals[end.signal]:
+        yield Finding(
+            "stop",
+            "fine",
+            f"it ended with {end.code} in {end.seconds:.1f} s after {end.signal}: "
+            f"{BY_SIGNAL} + {signal.Signals[end.signal]}, as a JVM does",
+        )
     elif end.code:
         how = f"by signal {-end.code}" if end.code < 0 else f"with exit code {end.code}"
         yield Finding(
@@ -439,6 +480,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     _speech,
     _input,
     _output,
+    _own_topics,
     _format,
     _group,
     _transactions,

@@ -111,7 +111,7 @@ def visit(site: Site, manifest: Manifest, patience: Patience, say: Say) -> s.Vis
 
 
 def names_of(
-    manifest: Manifest, application_id: str, bootstrap: str, state: Path
+    manifest: Manifest, application_id: str, bootstrap: str, state: Path, temporary: Path
 ) -> dict[str, str]:
     """Return the text for each placeholder of an application's file."""
     assert manifest.application
@@ -125,6 +125,7 @@ def names_of(
         "application_id": application_id,
         "instance": "a",
         "state_dir": str(state),
+        "tmp_dir": str(temporary),
         "session_timeout_ms": str(SESSION_MS),
         "transaction_timeout_ms": str(TRANSACTION_MS),
         "commit_interval_ms": str(COMMIT_MS),
@@ -217,7 +218,8 @@ class _Visit:
         state = self.site.run.scratch / self.application_id
         state.mkdir()
         self.site.logs.mkdir(parents=True, exist_ok=True)
-        names = names_of(self.manifest, self.application_id, self.door, state)
+        temporary = self.site.run.scratch / "tmp"
+        names = names_of(self.manifest, self.application_id, self.door, state, temporary)
         names |= deployed.places(self.site.run.scratch / f"{self.application_id}-rendered")
         self.ready = filled(self.subject.signals.ready, names)
         self.group = filled(self.subject.group, names)
@@ -448,7 +450,7 @@ class _Visit:
                 peers=tuple(sorted(f"{host}:{port}" for host, port in self.peers)),
                 clients=tuple(sorted({name for name in wire.clients.values() if name})),
                 versions={api: max(found) for api, found in sorted(wire.versions.items())},
-                log=tuple(line for line in self._lines() if line.strip())[-LOG_LINES:],
+                log=tuple(deployed.last_words(self._lines(), LOG_LINES)),
             ),
             self._records(self.input),
             outputs,

@@ -66,6 +66,7 @@ PLACEHOLDERS: Final = {
     "application_id": "a part of every name that the application makes on the broker",
     "instance": "the name of the instance, which is the same after a restart",
     "state_dir": "the disk of the instance",
+    "tmp_dir": "a folder for temporary files, which ends with the run",
     "session_timeout_ms": "the session timeout of a member of its group",
     "transaction_timeout_ms": "the timeout of its transactions",
     "commit_interval_ms": "how often it commits",
@@ -214,6 +215,10 @@ class Subject(_Table):
     output: dict[Name, OutputTable] = Field(
         min_length=1, max_length=1, description="name -> how its records are compared"
     )
+    internal_topics: tuple[str, ...] = Field(
+        default=(),
+        description="topics that it makes for itself, such as {application_id}-totals-changelog",
+    )
     process: dict[Name, ProcessTable] = Field(
         min_length=1, max_length=1, description="name -> how it is started"
     )
@@ -269,6 +274,11 @@ class Subject(_Table):
                 raise ValueError(f"`names` are fixed, and {table} names no `topic`")
             if topic == self.input[self.role_in].topic:
                 raise ValueError(f"{table} has the `topic` of the input")
+            if self.internal_topics:
+                raise ValueError(
+                    "`names` are fixed, so each row has a broker of its own, on which all topics "
+                    "are those of the application; remove `internal_topics`"
+                )
         elif topic is not None:
             raise ValueError(f"{table}: {NO_TOPIC}")
         elif "{application_id}" not in self.group:
@@ -276,6 +286,12 @@ class Subject(_Table):
                 "`group` has no {application_id} in it; each row needs a group of its own, or a "
                 'broker of its own, as by names = "fixed"'
             )
+        for name in self.internal_topics:
+            if "{application_id}" not in name:
+                raise ValueError(
+                    f"`internal_topics` has {short(name)}, with no {{application_id}} in it; each "
+                    "row needs topics of its own"
+                )
 
     def topics(self, application_id: str) -> dict[str, str]:
         """Return the topic of its input and of its output, by their names in the file."""
@@ -287,6 +303,7 @@ class Subject(_Table):
     def texts(self) -> Iterator[tuple[str, str]]:
         """Go through the texts that have placeholders, with their places."""
         yield "group", self.group
+        yield from (("internal_topics", each) for each in self.internal_topics)
         for name, process in self.process.items():
             yield from ((f"process.{name}.command", each) for each in process.command)
             for variable, value in process.environment.items():

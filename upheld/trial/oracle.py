@@ -232,7 +232,7 @@ class Oracle:
         outputs_of = f"{identity}-{program.writes}"
         records = recorded(written, lambda _partition, _offset: 0)
         outputs = tuple(record._replace(topic=outputs_of) for record in records)
-        reading.delete(topics.values())
+        reading.delete([*topics.values(), *ready.internal_topics])
         return Given(outputs_of, outputs, (), is_ordered=True)
 
     def _shift(self, topics: dict[str, str], role: str, partitions: int) -> None:

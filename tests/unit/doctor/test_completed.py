@@ -48,6 +48,18 @@ def test_what_is_missing_is_seen() -> None:
     ]
 
 
+def test_topics_that_it_makes_are_declared() -> None:
+    """The given ones are not, nor one whose name is the same for each row."""
+    made = ("doctor-1-totals-changelog", "o")
+    topics = Topics(given={"orders": "i", "costs": "o"}, created=made)
+    lines = [each.line for each in additions(tomllib.loads(TEXT), FOLDER, seen(topics=topics))]
+    fixed = topics.model_copy(update={"created": ("totals",)})
+    without = [each.line for each in additions(tomllib.loads(TEXT), FOLDER, seen(topics=fixed))]
+
+    assert lines[-1] == 'internal_topics = ["{application_id}-totals-changelog"]'
+    assert len(without) == len(lines) - 1
+
+
 def test_the_file_of_the_page_needs_no_more(tmp_path: Path) -> None:
     """A reader who begins with it has an application that can be visited."""
     page = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")

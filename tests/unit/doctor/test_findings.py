@@ -10,7 +10,7 @@ import pytest
 from upheld.doctor.findings import Case, Finding, findings, is_judgeable
 from upheld.doctor.seen import Commits, End, Group, Outputs, Seen, Topics, Visit
 from upheld.history.events import Record
-from upheld.protocol.manifest import load
+from upheld.protocol.manifest import Manifest, load
 
 GIVEN = {"orders": "doctor-1-orders", "costs": "doctor-1-costs"}
 GROUP = Group(protocol="classic", members=1, session_timeout_ms=6_000)
@@ -33,10 +33,10 @@ ROOT = Path(__file__).parents[3]
 ORDERS = load(str(ROOT / "examples" / "orders"))
 
 
-def found(**changes: Any) -> list[Finding]:
+def found(manifest: Manifest = ORDERS, **changes: Any) -> list[Finding]:
     """Return what is found in the example, if it had been seen to do this."""
     seen = Seen.model_validate(SOUND | changes)
-    return findings(Case(ORDERS, Visit(seen, (), ())))
+    return findings(Case(manifest, Visit(seen, (), ())))
 
 
 def troubles(**changes: Any) -> dict[str, str]:
@@ -54,6 +54,8 @@ def test_an_application_without_mistakes_can_be_judged() -> None:
 
 UNKNOWN = Topics(given=GIVEN, unknown=("orders",))
 ELSEWHERE = Topics(given=GIVEN, read=("doctor-1-orders",), written=("costs",))
+MAKING = TOPICS.model_copy(update={"created": ("doctor-1-totals-changelog", "doctor-1-costs")})
+SHARING = TOPICS.model_copy(update={"created": ("totals-changelog",)})
 NEVER = {"ready_s": None, "commits": Commits(), "outputs": Outputs(), "reset": None}
 PATIENT = Group(protocol="classic", members=1, session_timeout_ms=45_000)
 OUTSIDE = Commits(by=("offset_commit",), count=3, done=60, due=60)
@@ -66,6 +68,8 @@ TROUBLES = [
     ("topic", "wrong", {"topics": Topics(given=GIVEN)}),
     ("output-topic", "wrong", {"topics": ELSEWHERE}),
     ("no-output", "wrong", {"outputs": Outputs()}),
+    ("internal-topics", "wrong", {"topics": MAKING}),
+    ("internal-topics", "wrong", {"topics": SHARING}),
     ("format", "wrong", {"outputs": Outputs(count=60, unreadable=60, first_unreadable="{'a'")}),
     ("group", "wrong", {"groups": {"doctor-1-v2": GROUP}}),
     ("group", "wrong", {"groups": {"orders": GROUP}}),
@@ -150,6 +154,34 @@ def test_the_way_out_of_a_wrong_group_is_the_line_to_write() -> None:
     ways = {each.code: each.way_out for each in found(groups={"doctor-1-v2": GROUP})}
 
     assert ways["group"] == 'design.toml: group = "{application_id}-v2"'
+
+
+def test_the_way_out_of_an_undeclared_topic_is_the_line_to_write() -> None:
+    """Topics that it was given are none of its own, even if it asks to make them."""
+    ways = {each.code: each.way_out for each in found(topics=MAKING)}
+    line = 'internal_topics = ["{application_id}-totals-changelog"]'
+
+    assert ways["internal-topics"] == f"design.toml: {line}"
+
+
+def test_a_declared_topic_is_fine() -> None:
+    """It is named, and nothing has to be done."""
+    assert ORDERS.application
+    update = {"internal_topics": ("{application_id}-totals-changelog",)}
+    application = ORDERS.application.model_copy(update=update)
+    declaring = ORDERS.model_copy(update={"application": application})
+    said = {each.code: each for each in found(declaring, topics=MAKING)}
+
+    assert said["internal-topics"].mark == "fine"
+    assert said["internal-topics"].text == "it makes doctor-1-totals-changelog for itself"
+
+
+def test_a_jvm_that_obeys_the_signal_is_fine() -> None:
+    """It ends with 128 and the number of the signal, once its shutdown hooks have run."""
+    said = {each.code: each for each in found(end=End(signal="SIGTERM", seconds=1, code=143))}
+
+    assert said["stop"].mark == "fine"
+    assert troubles(end=End(signal="SIGINT", seconds=1, code=143)) == {"stop": "note"}
 
 
 def test_the_last_line_of_a_log_is_told() -> None:

@@ -1,5 +1,6 @@
 """A visit tells an application the same names as a run does."""
 
+import tempfile
 from pathlib import Path
 
 from upheld.bridge import Bridge
@@ -13,7 +14,8 @@ ORDERS = Path(__file__).parents[3] / "examples" / "orders"
 
 def test_each_placeholder_is_filled_in(tmp_path: Path) -> None:
     """A run and a visit fill in the same ones."""
-    names = names_of(load(str(ORDERS)), "doctor-1", "127.0.0.1:1", tmp_path)
+    temporary = Path(tempfile.gettempdir())
+    names = names_of(load(str(ORDERS)), "doctor-1", "127.0.0.1:1", tmp_path, temporary)
     started = {
         "topics": {"orders": names["input.orders"], "costs": names["output.costs"]},
         "parameters": {},

@@ -129,6 +129,7 @@ def test_names_as_deployed(folder: Path) -> None:
         ("shop.costs", "shop.orders", "[output.costs] has the `topic` of the input"),
         ("pricing", "{application_id}", "{application_id} stands in a text; remove one of them"),
         ('"fixed"', '"fix"', "`names` is 'fix'"),
+        ("[input", 'internal_topics = ["changes"]\n[input', "remove `internal_topics`"),
     ],
 )
 def test_fixed_names_are_whole(folder: Path, old: str, new: str, said: str) -> None:
@@ -211,6 +212,16 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "[input.orders]",
             '[signals]\nready = "http://127.0.0.1:{ports}/"\n[input.orders]',
             "has {ports}; there are {port}",
+        ),
+        (
+            'version = "1"',
+            'version = "1"\ninternal_topics = ["changes"]',
+            "`internal_topics` has 'changes', with no {application_id} in it",
+        ),
+        (
+            'version = "1"',
+            'version = "1"\ninternal_topics = ["{application}-changes"]',
+            "`internal_topics` has {application}; there are",
         ),
         ('version = "1"', 'version = "1"\ninherit = ["A=B"]', "`inherit.0` is 'A=B'"),
         ('version = "1"', 'version = "1"\nsecrets = "A"', "`secrets` is 'A'"),

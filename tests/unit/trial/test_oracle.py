@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
@@ -11,6 +12,7 @@ from upheld.generators.ledger import Send
 from upheld.history import History
 from upheld.history.events import Answered, Application, Contract, ModelFile, Record
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.messages import Ready, Stopped
 from upheld.trial.application import Application as Applied
 from upheld.trial.oracle import Oracle
 from upheld.trial.recorder import Recorder
@@ -173,3 +175,32 @@ def test_a_shift_leaves_nothing_to_read_in_any_isolation(rig: SimpleNamespace) -
     oracle._shift({"orders": "copy-orders"}, "orders", 2)
     assert [(send.partition, send.transaction) for send in written] == [(0, None), (1, None)]
     assert truncated == {"copy-orders-0": 1, "copy-orders-1": 1}
+
+
+def test_topics_that_it_makes_for_itself_end_with_the_run(
+    rig: SimpleNamespace, tmp_path: Path
+) -> None:
+    """They would be taken for leaked ones: no row has declared them."""
+    deleted: list[str] = []
+    ready = Ready(consumer_group="g", internal_topics=("app-once0-changelog",))
+    rig.reading = SimpleNamespace(
+        create=lambda _: None,
+        records=lambda *_, **__: [],
+        ends=lambda *_: (0, 0),
+        delete=deleted.extend,
+        groups=SimpleNamespace(committed=lambda *_, **__: {}),
+    )
+    rig.feed = SimpleNamespace(write=lambda *_: {})
+    rig.take = lambda _: SimpleNamespace(start=lambda _: ready, stop=lambda _: Stopped())
+    rig.pool = lambda _: SimpleNamespace(give_back=lambda _: None)
+    rig.broker = SimpleNamespace(bootstrap="broker:1", client={})
+    rig.session_timeout_ms = rig.progress_s = 1
+    oracle, application = cast(tuple[Any, Any], attempt(rig, 1))
+    application.partitions = 2
+    application.directory = tmp_path / "row"
+    application.program.topics = ("orders", "costs")
+    oracle.recorder.wait = lambda _, is_done: is_done()
+    oracle.manifest.topics = lambda identity, roles: {r: f"{identity}-{r}" for r in roles}
+    oracle._run_there(application, [], "once", shifted=False)
+
+    assert deleted == ["app-once0-orders", "app-once0-costs", "app-once0-changelog"]
