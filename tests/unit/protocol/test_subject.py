@@ -269,6 +269,22 @@ def test_the_examples_can_be_judged() -> None:
     assert safe.untold == ()
 
 
+def test_the_examples_on_the_jvm_can_be_judged() -> None:
+    """Both safe ones are told all timeouts, and say which topics they make."""
+    streams, once = (load(str(ROOT / "examples" / each)) for each in ("streams", "streams/naive"))
+    spring, hasty = (load(str(ROOT / "examples" / each)) for each in ("spring", "spring/naive"))
+
+    for design in (streams, once):
+        assert design.application
+        assert design.application.internal_topics == ("{application_id}-totals-changelog",)
+        assert design.local_state
+        assert design.untold == ()
+    assert streams.modes == once.modes == spring.modes == ("exactly_once",)
+    assert hasty.modes == ("at_least_once",)
+    assert spring.untold == ()
+    assert hasty.untold == ("transaction timeout",)
+
+
 def test_prepare_may_build_the_program_of_a_process(folder: Path) -> None:
     """A program that is named by a path is asked for when `prepare` has ended."""
     command = 'command = ["{python}", "app.py"]'
