@@ -26,6 +26,14 @@ IN_A_THREAD: Final = """\
 READY_BY_LOG: Final = '[signals]\nready = "log:started"\nstart_s = 8\n\n'
 START: Final = "    signal.signal(signal.SIGTERM, lambda *_: stopping.set())\n"
 
+MAKES_A_TOPIC: Final = """\
+    from confluent_kafka.admin import AdminClient, NewTopic
+
+    admin = AdminClient({"bootstrap.servers": os.environ["KAFKA"]})
+    for made in admin.create_topics([NewTopic(os.environ["GROUP"] + "-prices", 1)]).values():
+        made.result()
+"""
+
 
 class Variant(NamedTuple):
     """An application with one mistake.
@@ -57,6 +65,10 @@ VARIANTS: Final = {
         patience=Patience(start_s=20, idle_s=2),
     ),
     "wrong group": Variant(("group",), {'os.environ["GROUP"]': 'os.environ["GROUP"] + "-v2"'}),
+    "a topic of its own": Variant(
+        ("internal-topics",),
+        {START: START + MAKES_A_TOPIC},
+    ),
     "auto-commit on": Variant(("auto-commit", "mode"), folder=ORDERS / "naive"),
     "auto-commit beside transactions": Variant(
         ("auto-commit",),
