@@ -434,14 +434,7 @@ def _end(case: Case) -> Iterator[Finding]:
             "handle the signal: stop polling, finish the batch, close the consumer; or name "
             "another one in [signals] `stop`",
         )
-    elif end.code == BY_SIGNAL + signal.Signals[end.signal]:
-        yield Finding(
-            "stop",
-            "fine",
-            f"it ended with {end.code} in {end.seconds:.1f} s after {end.signal}: "
-            f"{BY_SIGNAL} + {signal.Signals[end.signal]}, as a JVM does",
-        )
-    elif end.code:
+    elif end.code not in {0, BY_SIGNAL + signal.Signals[end.signal]}:
         how = f"by signal {-end.code}" if end.code < 0 else f"with exit code {end.code}"
         yield Finding(
             "stop",
@@ -450,7 +443,19 @@ def _end(case: Case) -> Iterator[Finding]:
             "end with 0 after closing the consumer: its partitions are free at once then",
         )
     else:
-        yield Finding("stop", "fine", f"it ended with 0 in {end.seconds:.1f} s after {end.signal}")
+        as_a_jvm = ", as a JVM does" if end.code else ""
+        text = f"it ended with {end.code} in {end.seconds:.1f} s after {end.signal}{as_a_jvm}"
+        if end.members:
+            yield Finding(
+                "stop",
+                "note",
+                f"{text}, and left {end.members} of the members of its group: their partitions "
+                "wait until the session is over",
+                "close the consumer before the end; Kafka Streams leaves its group if it is closed "
+                "with GroupMembershipOperation.LEAVE_GROUP",
+            )
+        else:
+            yield Finding("stop", "fine", text)
 
 
 def _peers(case: Case) -> Iterator[Finding]:

@@ -60,6 +60,7 @@ class End(_Seen):
     signal: str
     seconds: float
     code: int | None  # None: it had to be killed
+    members: int = 0  # that its group still has; a static one is to stay
 
 
 class Seen(_Seen):

@@ -55,6 +55,7 @@ COMMIT_MS: Final = 100
 LOOK_S: Final = 0.05
 SETTLE_S: Final = 0.3
 GONE_S: Final = 5.0  # after a kill
+LEAVE_S: Final = 1.0  # until the broker has seen that a member leaves its group
 LOG_LINES: Final = 8
 
 Say = Callable[[str], None]
@@ -299,7 +300,9 @@ class _Visit:
         code: int | None = None
         with contextlib.suppress(subprocess.TimeoutExpired):
             code = self.process.wait(self.patience.stop_s)
-        self.end = s.End(signal=name, seconds=round(time.monotonic() - began_s, 3), code=code)
+        seconds = round(time.monotonic() - began_s, 3)
+        members = 0 if code is None else self._members_left()
+        self.end = s.End(signal=name, seconds=seconds, code=code, members=members)
 
     # --- looking
 
@@ -384,6 +387,18 @@ class _Visit:
         """Return the declared group if it joined that, or else the first that it joined."""
         joined = list(self.wire.groups)
         return self.group if self.group in joined else next(iter(joined), None)
+
+    def _members_left(self) -> int:
+        """Return how many members its group still has; none is looked for if they are static."""
+        group = self._own_group()
+        if group is None or self.wire.groups[group].instance_ids:
+            return 0
+        until = time.monotonic() + LEAVE_S
+        while left := len(self.reading.groups.members(group, self._places()) or ()):
+            if time.monotonic() > until:
+                break
+            time.sleep(LOOK_S)
+        return left
 
     def _has_committed_a_partition(self) -> bool:
         """Return whether it asked to commit all later records of a partition."""

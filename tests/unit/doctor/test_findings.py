@@ -87,6 +87,8 @@ TROUBLES = [
     ("stalled", "wrong", {"is_stalled": True}),
     ("ignores-stop", "wrong", {"end": End(signal="SIGTERM", seconds=10, code=None)}),
     ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=-15)}),
+    ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=143, members=1)}),
+    ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=0, members=1)}),
     ("peer", "wrong", {"peers": ("10.0.0.1:6379",)}),
 ]
 
@@ -181,6 +183,7 @@ def test_a_jvm_that_obeys_the_signal_is_fine() -> None:
     said = {each.code: each for each in found(end=End(signal="SIGTERM", seconds=1, code=143))}
 
     assert said["stop"].mark == "fine"
+    assert said["stop"].text == "it ended with 143 in 1.0 s after SIGTERM, as a JVM does"
     assert troubles(end=End(signal="SIGINT", seconds=1, code=143)) == {"stop": "note"}
 
 
