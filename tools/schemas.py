@@ -170,6 +170,7 @@ def design() -> Schema:
         "required": ["name", "version"],
         "allOf": [
             _demanding(alone, where=_has("process")),
+            _demanding(["group"], where=_all_of(_has("process"), _is_not("progress", "none"))),
             _demanding(["command"], where=_lacks("process")),
             _demanding(inherited, where=_lacks("process", "extends")),
         ],
@@ -205,6 +206,16 @@ def _has(name: str) -> Schema:
 
 def _lacks(*names: str) -> Schema:
     return _ANYTHING | {"not": _ANYTHING | {"anyOf": [_has(name) for name in names]}}
+
+
+def _is_not(name: str, value: str) -> Schema:
+    """Return the condition that a field is missing, or has another value."""
+    is_so = _ANYTHING | {"properties": {name: {"const": value}}, "required": [name]}
+    return _ANYTHING | {"not": is_so}
+
+
+def _all_of(*conditions: Schema) -> Schema:
+    return _ANYTHING | {"allOf": [*conditions]}
 
 
 def _demanding(names: Sequence[str], *, where: Schema) -> Schema:

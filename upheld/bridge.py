@@ -60,7 +60,9 @@ class Bridge(Design):
     def open(self, start: Message) -> Message:
         """Start the process, and wait until it says that it is ready."""
         names = self._names(start)
-        self.group = filled(self.tables["group"], names)
+        self.group: str | None = None
+        if "group" in self.tables:
+            self.group = filled(self.tables["group"], names)
         internal = [filled(each, names) for each in self.tables.get("internal_topics", ())]
         (process,) = self.tables["process"].values()
         self.command = [filled(each, names) for each in process["command"]]
@@ -80,7 +82,8 @@ class Bridge(Design):
                     f"it was not ready by {self.ready} in {self.start_s:g} s: {self._last_words()}"
                 )
             time.sleep(LOOK_S)
-        return {"consumer_group": self.group, "internal_topics": internal}
+        ready = {"internal_topics": internal}
+        return ready if self.group is None else ready | {"consumer_group": self.group}
 
     def run(self, stopping: threading.Event) -> None:
         """Wait for the end, and start a process anew if its supervisor would."""
@@ -104,7 +107,7 @@ class Bridge(Design):
         topics = start["topics"]
         names = {f"input.{name}": topics[name] for name in self.tables["input"]}
         names |= {f"output.{name}": topics[name] for name in self.tables["output"]}
-        for name in ("bootstrap", "application_id", "instance", "state_dir"):
+        for name in ("bootstrap", "application_id", "instance", "state_dir", "durable_dir"):
             names[name] = start[name]
         for name in ("session_timeout_ms", "transaction_timeout_ms"):
             names[name] = str(start[name])
@@ -156,15 +159,17 @@ class Bridge(Design):
         if self.ready.startswith(deployed.HTTP):
             address = filled(self.ready, names)
             return lambda: deployed.answers(address)
+        assert self.group is not None
+        group = self.group
         admin = AdminClient({**start.get("client", {}), "bootstrap.servers": start["bootstrap"]})
-        before = self._members(admin)  # a dead one may still be there
-        return lambda: bool(self._members(admin) - before)
+        before = self._members(admin, group)  # a dead one may still be there
+        return lambda: bool(self._members(admin, group) - before)
 
-    def _members(self, admin: AdminClient) -> set[str]:
-        """Return the ids of the members of the group that have partitions."""
+    def _members(self, admin: AdminClient, group: str) -> set[str]:
+        """Return the ids of the members of a group that have partitions."""
         try:
-            found = admin.describe_consumer_groups([self.group], request_timeout=DESCRIBE_S)
-            described: ConsumerGroupDescription = found[self.group].result()
+            found = admin.describe_consumer_groups([group], request_timeout=DESCRIBE_S)
+            described: ConsumerGroupDescription = found[group].result()
         except KafkaException:  # there is no such group yet
             return set()
         return {

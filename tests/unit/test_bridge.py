@@ -28,6 +28,7 @@ START = {
     "session_timeout_ms": 2000,
     "transaction_timeout_ms": 3000,
     "state_dir": "/state",
+    "durable_dir": "/durable",
 }
 STOP = {"type": "stop", "deadline_ms": 5000}
 WAITS = "import time; print('up', flush=True); time.sleep(60)"
@@ -161,6 +162,24 @@ def test_the_application_is_told_its_names(bridge: Callable[..., Bridge]) -> Non
         "told broker:9092 trial-1-orders trial-1-costs exactly_once a",
         "up",
     ]
+
+
+def test_an_application_without_a_group_names_none(
+    bridge: Callable[..., Bridge], tmp_path: Path
+) -> None:
+    """Its progress is elsewhere, and `ready` says no group."""
+    grouped = bridge(f"import os; print('told', os.environ['TOLD']); {WAITS}")
+    file = tmp_path / "design.toml"
+    lines = [line for line in file.read_text().splitlines() if not line.startswith("group =")]
+    text = "\n".join(lines).replace("{instance}", "{state_dir} {durable_dir}")
+    file.write_text(text)
+    grouped.close()
+    again = Bridge.of(file)
+
+    assert again.ask(START) == {"type": "ready", "internal_topics": []}
+    assert again.ask(STOP) == {"type": "stopped"}
+    assert again.log.read_text().splitlines()[0].endswith("exactly_once /state /durable")
+    again.close()
 
 
 def test_a_file_is_rendered_and_http_says_that_it_is_ready(

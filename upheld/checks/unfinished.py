@@ -4,10 +4,12 @@ No sentence claims this. An attempt that ends as stuck asks for it, so that a wo
 or the key that waits.
 """
 
+from collections.abc import Iterator
 from typing import NamedTuple
 
 from upheld.checks.delivery import cut, so_far
-from upheld.checks.view import Output, View, show, text, view_of
+from upheld.checks.prefix import reached
+from upheld.checks.view import Output, View, show, text, untraced, view_of
 from upheld.history import History
 from upheld.history.events import Offsets
 from upheld.programs import State
@@ -35,17 +37,38 @@ def worse(history: History, application: str, committed: Offsets | None) -> list
     view = view_of(history, application)
     if committed is None or view.merged or view.program.holds_back:
         return found
+    return [*found, *_never_came(view, committed, "the group has committed {at}")]
+
+
+def passed_over(history: History, application: str) -> list[Anomaly]:
+    """Return the lost keys of an application without an adapter that does not go on.
+
+    Their outputs are missing, though later input of the same partition has come out. An application
+    reads a partition in order, so it has passed over theirs. Nothing is known of an application
+    whose outputs do not say which input they are of.
+
+    Args:
+        history: The history, with all of the input and the visible outputs.
+        application: The application's name.
+    """
+    view = view_of(history, application)
+    if view.application.contract is None or not view.states or untraced(view):
+        return []
+    return [*_never_came(view, reached(view), "outputs of later input than {at} are visible")]
+
+
+def _never_came(view: View, offsets: Offsets, why: str) -> Iterator[Anomaly]:
+    """Go through the keys that show no state which they have to show at some offsets."""
     for key, states in view.states.items():
         last = _last(view, key)
-        want = cut(committed, states)
+        want = cut(offsets, states)
         if want and not any(view.shows(last, state) for state in states[want - 1 :]):
             due = states[want - 1]
             said = (
-                f"{text(key)} shows {_shown(view, last)}, and not {show(due.value)}: the group has "
-                f"committed {due.source.at}"
+                f"{text(key)} shows {_shown(view, last)}, and not {show(due.value)}: "
+                f"{why.format(at=due.source.at)}"
             )
-            found.append(view.anomaly("lost", said, key, due, last.record if last else None))
-    return found
+            yield view.anomaly("lost", said, key, due, last.record if last else None)
 
 
 def stuck_at(history: History, application: str, said: str) -> Anomaly | None:

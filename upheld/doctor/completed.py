@@ -44,6 +44,8 @@ def assumed(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "shape": "map",
         "group": "unknown" if tables.get("names") == FIXED else "{application_id}",
     }
+    if tables.get("progress") == "none":
+        del known["group"]  # it may have none
     return {name: value for name, value in known.items() if name not in tables}
 
 

@@ -70,9 +70,24 @@ class Case(NamedTuple):
         return self.seen.topics.given[self.subject.role_out]
 
     @property
-    def group_name(self) -> str:
-        """The group that it was to join."""
+    def group_name(self) -> str | None:
+        """The group that it was to join; None if it need not join any."""
+        if self.subject.group is None:
+            return None
         return self.subject.group.replace("{application_id}", self.seen.application_id)
+
+    @property
+    def has_offsets(self) -> bool:
+        """Whether committed offsets say anything of how far it is."""
+        return self.manifest.progress != "none"
+
+    @property
+    def done(self) -> str:
+        """How far it is, for a sentence."""
+        if self.has_offsets:
+            return f"{self.seen.commits.done} of {self.seen.commits.due} records are committed"
+        count = self.seen.outputs.count
+        return f"{count} outputs of {self.seen.commits.due} records are visible"
 
 
 Judge = Callable[[Case], Iterator[Finding]]
@@ -170,12 +185,11 @@ def _output(case: Case) -> Iterator[Finding]:
         yield Finding(
             "output", "fine", f"it wrote {case.seen.outputs.count} records to {case.given_output}"
         )
-    elif case.seen.commits.done:
+    elif case.seen.commits.done or (is_reading and not case.has_offsets):
         yield Finding(
             "no-output",
             "wrong",
-            f"it read {case.seen.commits.done} records, and none is to be seen in "
-            f"{case.given_output}",
+            f"{_read(case)}, and none is to be seen in {case.given_output}",
             "give it samples of which something comes, or see why its transactions do not commit",
         )
 
@@ -207,10 +221,24 @@ def _own_topics(case: Case) -> Iterator[Finding]:
         )
 
 
+def _read(case: Case) -> str:
+    """Return what it has read, for a sentence."""
+    if case.has_offsets:
+        return f"it read {case.seen.commits.done} records"
+    return f"it was given {case.seen.commits.due} records, and reads its input"
+
+
 def _group(case: Case) -> Iterator[Finding]:
     seen = case.seen
     wanted = case.group_name
-    if group := seen.groups.get(wanted):
+    if wanted is None:
+        if case.given_input in seen.topics.read:
+            yield Finding(
+                "group",
+                "fine",
+                'its progress is in no group (progress = "none"): its outputs are waited for',
+            )
+    elif group := seen.groups.get(wanted):
         yield from _membership(case, wanted, group)
     elif seen.groups:
         name = next(iter(seen.groups))
@@ -230,7 +258,8 @@ def _group(case: Case) -> Iterator[Finding]:
             "no-group",
             "wrong",
             "it reads its input without a group, so nobody can see how far it is",
-            "subscribe to the topic in a group, or write an adapter (docs/adapter.md)",
+            'if it keeps its progress elsewhere, such as in a checkpoint: progress = "none" in '
+            "design.toml, and no `group`; else subscribe to the topic in a group",
         )
 
 
@@ -308,20 +337,33 @@ def _isolation(case: Case) -> Iterator[Finding]:
 
 
 def _reset(case: Case) -> Iterator[Finding]:
+    who = "its first start" if case.group_name is None else "its new group"
+    how = "" if case.group_name is None else " (earliest)"
     if case.seen.reset == "latest":
         yield Finding(
             "reset-latest",
             "wrong",
-            "its new group began at the end of the input: what was written before its first start "
-            "is never read",
-            'set auto.offset.reset to "earliest"',
+            f"{who} began at the end of the input: what was written before is never read",
+            'set auto.offset.reset to "earliest"'
+            if case.group_name
+            else "begin at the first record where there is no checkpoint, as startingOffsets does "
+            'by "earliest"',
         )
     elif case.seen.reset:
-        yield Finding("reset", "fine", "its new group began at the first record (earliest)")
+        yield Finding("reset", "fine", f"{who} began at the first record{how}")
 
 
 def _commits(case: Case) -> Iterator[Finding]:
     commits = case.seen.commits
+    if case.manifest.progress != "group":
+        if commits.count:
+            yield Finding(
+                "commits",
+                "fine",
+                f"it commits {commits.count} times, and these offsets do not say that outputs are "
+                f'done (progress = "{case.manifest.progress}")',
+            )
+        return
     outside = bool(case.seen.transactions) and "offset_commit" in commits.by
     if commits.ahead or outside:
         seen = (
@@ -345,7 +387,7 @@ def _commits(case: Case) -> Iterator[Finding]:
 
 def _progress(case: Case) -> Iterator[Finding]:
     seen = case.seen
-    done = f"{seen.commits.done} of {seen.commits.due} records are committed"
+    done = case.done
     last = f"; its log ends with: {seen.log[-1]}" if seen.log else ""
     if seen.ready_s is None:
         return
@@ -358,7 +400,8 @@ def _progress(case: Case) -> Iterator[Finding]:
             "see its log; if a supervisor starts it anew in production, that is to be no part of "
             "a run without a fault",
         )
-    elif seen.is_stalled and seen.groups:  # else nobody knows how far it is
+    elif seen.is_stalled and (seen.groups if case.has_offsets else seen.outputs.count):
+        # Else nobody knows how far it is, or `no-output` says it.
         yield Finding(
             "stalled",
             "wrong",

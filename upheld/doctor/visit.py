@@ -13,6 +13,7 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -43,6 +44,7 @@ from upheld.supervisor.log import Log
 from upheld.supervisor.reaper import RunScope
 from upheld.supervisor.session import INSTANCE_TAG, Session
 from upheld.threads import Heard, raise_failure
+from upheld.trial.stillness import Stillness
 
 DOOR: Final = "application"
 PARTITIONS: Final = 2
@@ -66,7 +68,8 @@ class Patience:
     """How long the doctor waits for what an application does, in seconds.
 
     Attributes:
-        start_s: Until it is ready; None is what its design.toml says.
+        start_s: Until it is ready; None is what its design.toml says. If no offsets say how far
+            it is, its first output is waited for as long.
         idle_s: For its next commit, while records of its input wait.
         stop_s: Until its process has ended after the signal.
         hold_s: For a commit, while its outputs are held back; a client's timer has 5 s by default.
@@ -112,9 +115,17 @@ def visit(site: Site, manifest: Manifest, patience: Patience, say: Say) -> s.Vis
 
 
 def names_of(
-    manifest: Manifest, application_id: str, bootstrap: str, state: Path, temporary: Path
+    manifest: Manifest, application_id: str, bootstrap: str, disks: Path, temporary: Path
 ) -> dict[str, str]:
-    """Return the text for each placeholder of an application's file."""
+    """Return the text for each placeholder of an application's file.
+
+    Args:
+        manifest: Its design.toml.
+        application_id: A part of its names.
+        bootstrap: The addresses of the broker.
+        disks: The folder of its disks.
+        temporary: The folder for temporary files.
+    """
     assert manifest.application
     given = manifest.application.topics(application_id)
     topics = {f"input.{role}": given[role] for role in manifest.application.input}
@@ -125,7 +136,8 @@ def names_of(
         "bootstrap": bootstrap,
         "application_id": application_id,
         "instance": "a",
-        "state_dir": str(state),
+        "state_dir": str(disks / "state"),
+        "durable_dir": str(disks / "durable"),
         "tmp_dir": str(temporary),
         "session_timeout_ms": str(SESSION_MS),
         "transaction_timeout_ms": str(TRANSACTION_MS),
@@ -163,6 +175,8 @@ class _Visit:
         self.ran_s = 0.0
         self.is_stalled = False
         self.ahead: bool | None = None
+        # Partition -> the end of the output when it was still last; nothing was written before.
+        self.outputs_end = dict.fromkeys(range(PARTITIONS), 0)
 
     def whole(self) -> s.Visit:
         """Go through all steps, and return what was seen."""
@@ -216,14 +230,15 @@ class _Visit:
         Raises:
             MachineProblem: It cannot be run.
         """
-        state = self.site.run.scratch / self.application_id
-        state.mkdir()
+        disks = self.site.run.scratch / self.application_id
+        for folder in ("state", "durable"):
+            (disks / folder).mkdir(parents=True)
         self.site.logs.mkdir(parents=True, exist_ok=True)
         temporary = self.site.run.scratch / "tmp"
-        names = names_of(self.manifest, self.application_id, self.door, state, temporary)
+        names = names_of(self.manifest, self.application_id, self.door, disks, temporary)
         names |= deployed.places(self.site.run.scratch / f"{self.application_id}-rendered")
         self.ready = filled(self.subject.signals.ready, names)
-        self.group = filled(self.subject.group, names)
+        self.group = filled(self.subject.group or "", names)
         (process,) = self.subject.process.values()
         deployed.render(process.model_dump(), names)
         own = {name: filled(value, names) for name, value in process.environment.items()}
@@ -268,8 +283,11 @@ class _Visit:
         self._pause(SETTLE_S)
 
     def _second(self) -> None:
-        """Give it the later records; if it has no transactions, hold its outputs back first."""
-        if self.wire.transactions:
+        """Give it the later records; if a commit may come too early, hold its outputs back first.
+
+        None does in a transaction, nor if the offsets do not say that outputs are done.
+        """
+        if self.wire.transactions or self.manifest.progress != "group":
             self.say(f"it reads {LATER} more")
             self._send(1, LATER)
             self.is_stalled = not self._drained()
@@ -340,6 +358,40 @@ class _Visit:
         return [f"{self.input}-{partition}" for partition in range(PARTITIONS)]
 
     def _drained(self) -> bool:
+        """Wait until its input is done; return False if it stops before that.
+
+        Its group has committed the input then. If that does not say that outputs are done, they
+        have been still for as long as one may take.
+
+        Raises:
+            _Ended: The process ended by itself first.
+        """
+        if self.manifest.progress != "none" and not self._has_committed_all():
+            return False
+        return self.manifest.progress == "group" or self._rests()
+
+    def _rests(self) -> bool:
+        """Wait until new outputs have come and been still; return False if none comes.
+
+        Raises:
+            _Ended: The process ended by itself first.
+        """
+        ends = partial(self.reading.ends, self.output, PARTITIONS)
+        stillness = Stillness(lambda: round(1000 * time.monotonic()))
+        before = self.outputs_end
+        still_ms = self.subject.output[self.subject.role_out].visible_within_ms
+
+        def is_still() -> bool:
+            stable, end = ends()
+            since_ms = stillness.look(end)
+            return stable == end != before and since_ms >= still_ms
+
+        start_s = self.patience.start_s or self.subject.signals.start_s
+        is_over = self._until(is_still, start_s + still_ms / 1000)
+        _, self.outputs_end = ends()
+        return is_over
+
+    def _has_committed_all(self) -> bool:
         """Wait until its group has committed its input; return False if it stops before that.
 
         Raises:

@@ -153,6 +153,12 @@ CHANGED: Final[Mapping[str, str]] = {
     "starts in mode": "mode",
     "starts with a commit interval of": "commit_interval_ms",
 }
+# The sentences that only committed offsets of a group bear out, each with the words of `progress`
+# that make these say something else.
+OF_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
+    "its committed offsets reach the end of the log within {duration:Duration}": ("none",),
+    "no output is repeated whose input was committed at the kill": ("none", "group-leads"),
+}
 BY_ITSELF: Final = ("relay", "ledger")  # the programs of one input and one output
 THE_OTHER: Final[Mapping[ComparedWith, str]] = {
     "itself": "itself",
@@ -227,6 +233,12 @@ def _beyond(row: Row, design: Manifest) -> Iterator[str]:
     assert design.application
     name = design.name
     told = set(design.application.placeholders())
+    for template, words in OF_GROUPS.items():
+        if design.progress in words and any(fits(template, step.text) for step in row.steps):
+            yield (
+                f"the committed offsets of {name} do not say how far its outputs are "
+                f'(progress = "{design.progress}")'
+            )
     for setting, placeholder in SETTINGS.items():
         is_shortened = design.timeouts == "shortened" or row.mode != "exactly_once"
         if setting == TRANSACTION_TIMEOUT and is_shortened:

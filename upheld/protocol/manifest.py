@@ -30,7 +30,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.messages import ComparedWith, Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
 from upheld.protocol.refusals import short
-from upheld.protocol.subject import FIXED, ITSELF, STANDS_FOR, Subject
+from upheld.protocol.subject import FIXED, GROUP, ITSELF, STANDS_FOR, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
@@ -424,10 +424,11 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
                 f"an adapter; it can offer {', '.join(ALONE)}."
             )
     read = subject.read(file, {name: fields.pop(name) for name in subject.FIELDS if name in fields})
+    _demand_group(file, read, fields)
     used = set(read.placeholders())
     cannot = fields.get("cannot", [])
-    if isinstance(cannot, list) and read.names == FIXED:
-        cannot = [*cannot, *({Limit.TOPIC_NAMES} - set(cannot))]
+    if isinstance(cannot, list):
+        cannot = [*cannot, *(each for each in _limits_of(read) if each not in cannot)]
     programs = STANDS_FOR[read.shape]
     return fields | {
         "application": read,
@@ -436,6 +437,39 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
         "cannot": cannot,
         "local_state": "state_dir" in used,
     }
+
+
+def _limits_of(read: Subject) -> Iterator[Limit]:
+    """Go through what an application cannot do by the kind of its names."""
+    if read.names == FIXED:
+        yield Limit.TOPIC_NAMES
+    if read.group is None:
+        yield Limit.STATIC_MEMBERSHIP
+
+
+def _demand_group(file: Path, read: Subject, fields: Mapping[str, object]) -> None:
+    """Refuse an application without a group, unless its progress is in none.
+
+    Raises:
+        UsageProblem: It names no group, and something in the file is known by a group alone.
+    """
+    if read.group is not None:
+        return
+    if fields.get("progress", GROUP) != "none":
+        raise UsageProblem(
+            f'{file}: the field `group` is missing. Only progress = "none" goes without one: how '
+            "far the outputs are is kept elsewhere then, such as in a checkpoint."
+        )
+    if read.signals.ready == GROUP:
+        raise UsageProblem(
+            f"{file}: no `group` is named, by which it could be ready; say in [signals] another "
+            'sign, such as ready = "log:started".'
+        )
+    if Capability.SCALE in _texts(fields.get("capabilities")):
+        raise UsageProblem(
+            f"{file}: `capabilities` names {Capability.SCALE}, and no `group` is named, by which "
+            "instances are seen to share the input; remove one, or name the other."
+        )
 
 
 def _texts(value: object) -> list[str]:

@@ -45,6 +45,7 @@ HEARTBEAT_SLACK_MS: Final = 1_000
 INHERITED: Final = ("PATH", "HOME", "USER", "LANG", "LC_ALL", "TZ")
 CHOSEN_BY_ROWS: Final = ("partitions", "count", "aborted_transactions")  # of an input
 NO_TOPIC: Final = 'each row has topics of its own; remove `topic`, or say names = "fixed"'
+GROUP: Final = "group"  # the sign of readiness that an application gives by its group
 TEMPLATED: Final = "templated"
 FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
@@ -67,6 +68,7 @@ PLACEHOLDERS: Final = {
     "instance": "the name of the instance, which is the same after a restart",
     "state_dir": "the disk of the instance",
     "tmp_dir": "a folder for temporary files, which ends with the run",
+    "durable_dir": "storage that all instances share and that outlives them, as for checkpoints",
     "session_timeout_ms": "the session timeout of a member of its group",
     "transaction_timeout_ms": "the timeout of its transactions",
     "commit_interval_ms": "how often it commits",
@@ -167,7 +169,7 @@ class SignalsTable(_Table):
     """How a process says that it is ready, and how it is told to stop."""
 
     ready: Annotated[str, AfterValidator(_sign)] = Field(
-        default="group",
+        default=GROUP,
         description="group: it has partitions of its group; log:REGEX: a line of its log matches; "
         "an address such as http://127.0.0.1:{port}/ready: it answers with a status of success",
         pattern=r"^(group|log:.+|http://.+)$",
@@ -205,9 +207,10 @@ class Subject(_Table):
         description="templated: its names on the broker have {application_id} in them; fixed: they "
         "are those of its deployment, and each row has a broker of its own",
     )
-    group: str = Field(
-        min_length=1,
-        description="its consumer group, with {application_id} in it unless names are fixed",
+    group: Annotated[str, Field(min_length=1)] | None = Field(
+        default=None,
+        description="its consumer group, with {application_id} in it unless names are fixed; it "
+        'may be left out where progress = "none"',
     )
     input: dict[Name, Input] = Field(
         min_length=1, max_length=1, description="name -> what its records are made of"
@@ -281,7 +284,7 @@ class Subject(_Table):
                 )
         elif topic is not None:
             raise ValueError(f"{table}: {NO_TOPIC}")
-        elif "{application_id}" not in self.group:
+        elif self.group is not None and "{application_id}" not in self.group:
             raise ValueError(
                 "`group` has no {application_id} in it; each row needs a group of its own, or a "
                 'broker of its own, as by names = "fixed"'
@@ -302,7 +305,8 @@ class Subject(_Table):
 
     def texts(self) -> Iterator[tuple[str, str]]:
         """Go through the texts that have placeholders, with their places."""
-        yield "group", self.group
+        if self.group is not None:
+            yield "group", self.group
         yield from (("internal_topics", each) for each in self.internal_topics)
         for name, process in self.process.items():
             yield from ((f"process.{name}.command", each) for each in process.command)

@@ -40,11 +40,23 @@ def asked(subject: Subject, history: History, seconds: float) -> Asked:
     if masks:
         said = ", ".join(f"{path} ({why})" for path, why in masks.items())
         text += f"; not compared: {said}"
-    if not oracle.is_traced:
+    if why := _no_prefix(subject, application, oracle):
         claims = {check: said for check, said in subject.claims.items() if check != FOLD}
         subject = replace(subject, claims=claims)
-        text += (
-            "; no prefix rule: its keys have more or fewer outputs than inputs, so that nobody can "
-            "say which outputs a committed offset covers"
-        )
+        text += f"; no prefix rule: {why}"
     return Asked(subject, text)
+
+
+def _no_prefix(subject: Subject, application: Application, oracle: Itself) -> str:
+    """Return why the prefix rule is not asked of an application; empty if it is."""
+    if not oracle.is_traced:
+        return (
+            "its keys have more or fewer outputs than inputs, so that nobody can say which outputs "
+            "a committed offset covers"
+        )
+    if subject.manifest.progress != "group" and application.mode != "exactly_once":
+        return (
+            f'its progress is in no group (progress = "{subject.manifest.progress}"), and its '
+            "outputs may lead"
+        )
+    return ""

@@ -17,7 +17,7 @@ from upheld.protocol.messages import GroupProtocol, Mode, OffsetsMean
 from upheld.stores import Store
 from upheld.supervisor.folders import Folder
 from upheld.supervisor.instance import Instance
-from upheld.trial.deployment import Deployment
+from upheld.trial.deployment import PROMPT_MS, Deployment
 
 Wave = Callable[..., Sequence[Send]]  # called with wave=its number
 Count = Callable[[tuple[Send, ...]], dict[str, int]]
@@ -145,6 +145,14 @@ class Application:
         There is none if the design names no group, or keeps this truth elsewhere.
         """
         return self.group if self.progress == "group" else None
+
+    @property
+    def visible_ms(self) -> int:
+        """Return after how many milliseconds at most an output follows its input.
+
+        An application without an adapter says it of its output (`visible_within_ms`).
+        """
+        return int(self.event.parameters["commit_interval_ms"]) + PROMPT_MS
 
     @property
     def mode(self) -> Mode:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from confluent_kafka import KafkaException
 
-from upheld.checks.unfinished import behind, stuck_at, worse
+from upheld.checks.unfinished import behind, passed_over, stuck_at, worse
 from upheld.errors import MachineProblem
 from upheld.history.events import Offsets
 from upheld.trial.application import Application
@@ -60,7 +60,10 @@ class Ending:
 
     def _named(self, anomaly: Anomaly, application: Application) -> list[Anomaly]:
         """Return an anomaly with what the application has still to do; none if that is nothing."""
-        if due := stuck_at(self.recorder.history, application.name, anomaly.text):
+        history = self.recorder.history
+        if application.progress_group is None and (lost := passed_over(history, application.name)):
+            return lost
+        if due := stuck_at(history, application.name, anomaly.text):
             return [due] if anomaly.name == "stuck" else []
         if application.progress_group is None:
             return []

@@ -29,9 +29,26 @@ from upheld.supervisor.folders import Folder
 from upheld.trial.application import Application
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Given, Question, Rig
+from upheld.trial.stillness import Stillness
 from upheld.verdicts import AdapterBreach
 
 STOP_MS: Final = 10_000
+RESTS: Final = 3  # the time for a run without a group, in times after which an input is stuck
+
+
+@dataclass(frozen=True)
+class Fresh:
+    """A run without a fault.
+
+    Attributes:
+        name: A part of the names that no other run has.
+        shifted: Whether each partition of the input begins at its second offset.
+        due: How many outputs there have to be, as far as that is known; else 0.
+    """
+
+    name: str
+    shifted: bool = False
+    due: int = 0
 
 
 @dataclass(frozen=True)
@@ -117,20 +134,21 @@ class Oracle:
     def _given(
         self, application: Application, contract: events.Contract, inputs: list[events.Record]
     ) -> Given:
-        first = self._run(application, inputs, "once")
         known = next(
             (g for q, g in self.rig.answers.items() if self._is_alike(q, application)), None
         )
+        due = len(inputs) if known and known.is_traced else 0
+        first = self._run(application, inputs, Fresh("once", due=due))
         if known:
             found = Difference(
                 known.unstable, known.is_ordered, known.is_by_last_value, known.types
             )
         else:
-            second = self._run(application, inputs, "twice", shifted=True)
+            due = len(first.outputs) if contract.shape == "map" else 0
+            second = self._run(application, inputs, Fresh("twice", shifted=True, due=due))
             found = difference(contract, by_key(first.outputs), by_key(second.outputs))
-        skips_states = self._skips_states(contract) or (
-            contract.shape == "fold" and not is_traced(inputs, first.outputs)
-        )
+        has_traces = is_traced(inputs, first.outputs)
+        skips_states = self._skips_states(contract) or (contract.shape == "fold" and not has_traces)
         has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
             first.outputs
         )
@@ -139,6 +157,7 @@ class Oracle:
             is_ordered=found.is_ordered,
             is_by_last_value=has_last_values and (found.is_by_last_value or skips_states),
             types=found.types,
+            is_traced=has_traces,
         )
 
     def _skips_states(self, contract: events.Contract) -> bool:
@@ -150,29 +169,17 @@ class Oracle:
         asked = (question.design, question.contract, question.mode)
         return asked == (self.manifest.name, application.program.name, application.mode)
 
-    def _run(
-        self,
-        application: Application,
-        inputs: list[events.Record],
-        name: str,
-        *,
-        shifted: bool = False,
-    ) -> Given:
+    def _run(self, application: Application, inputs: list[events.Record], fresh: Fresh) -> Given:
         """Run the application on a copy of its input, where no other run has its names."""
         rig = self.rig.of_a_row(self.manifest)
         try:
-            return replace(self, rig=rig)._run_there(application, inputs, name, shifted=shifted)
+            return replace(self, rig=rig)._run_there(application, inputs, fresh)
         finally:
             if rig is not self.rig:
                 rig.end_row()
 
     def _run_there(
-        self,
-        application: Application,
-        inputs: list[events.Record],
-        name: str,
-        *,
-        shifted: bool,
+        self, application: Application, inputs: list[events.Record], fresh: Fresh
     ) -> Given:
         """Run the application on a copy of its input, and return its outputs.
 
@@ -180,7 +187,7 @@ class Oracle:
             AdapterBreach: It does not start, drain or end, though nothing strikes it.
         """
         event = application.event
-        identity = f"{event.application_id}-{name}{len(self.rig.answers)}"
+        identity = f"{event.application_id}-{fresh.name}{len(self.rig.answers)}"
         program = application.program
         topics = self.manifest.topics(identity, program.topics)
         partitions = application.inputs[application.reads]
@@ -188,10 +195,10 @@ class Oracle:
         reading.create(
             {topics[program.reads]: partitions, topics[program.writes]: application.partitions}
         )
-        if shifted:
+        if fresh.shifted:
             self._shift(topics, program.reads, partitions)
         self.rig.feed.write(topics, program.reads, _copies(inputs))
-        disks = Folder(application.directory.parent, f"{application.directory.name}-{name}")
+        disks = Folder(application.directory.parent, f"{application.directory.name}-{fresh.name}")
         for each in ("state", "durable"):
             (disks / each).make()
         instance = self.rig.take(self.manifest)
@@ -216,7 +223,7 @@ class Oracle:
                     f"{self.manifest.name} does not start on its own input, with nothing to strike "
                     f"it: {getattr(ready, 'message', ready)}"
                 )
-            self._drain(application, ready.consumer_group or "", topics, begin=int(shifted))
+            self._await_outputs(application, ready.consumer_group, topics, fresh)
             stopped = instance.stop(STOP_MS)
             if not isinstance(stopped, Stopped):
                 raise AdapterBreach(
@@ -243,6 +250,22 @@ class Oracle:
         gone = [Send(b"gone", b"", (), 0, partition) for partition in range(partitions)]
         self.rig.feed.write(topics, role, gone)
         self.rig.reading.truncate({f"{topics[role]}-{each}": 1 for each in range(partitions)})
+
+    def _await_outputs(
+        self, application: Application, group: str | None, topics: dict[str, str], fresh: Fresh
+    ) -> None:
+        """Wait until the outputs of the copy are all there.
+
+        The committed offsets of its group say so; if they do not, outputs that are still do.
+
+        Raises:
+            AdapterBreach: It does not get there.
+        """
+        leads = application.progress != "group" or group is None
+        if group is not None and application.progress != "none":
+            self._drain(application, group, topics, begin=int(fresh.shifted))
+        if leads:
+            self._rest(application, topics[application.program.writes], fresh.due)
 
     def _drain(
         self, application: Application, group: str, topics: dict[str, str], *, begin: int
@@ -277,6 +300,47 @@ class Oracle:
                 f"{self.manifest.name} does not drain its own input in {self.rig.progress_s:g} s, "
                 "with nothing to strike it"
             )
+
+    def _rest(self, application: Application, writes: str, due: int) -> None:
+        """Wait until outputs that no offsets tell of have been still for long enough.
+
+        That is the time in which an output is visible. If fewer came than are due, or none, it is
+        the time after which an input that moves no further is stuck.
+
+        Args:
+            application: The application whose run this is.
+            writes: The topic of the outputs of this run.
+            due: How many outputs there have to be, as far as that is known.
+
+        Raises:
+            AdapterBreach: Nothing came, or it does not come to an end.
+        """
+        reading = self.rig.reading
+        position = dict.fromkeys(range(application.partitions), 0)
+        stillness = Stillness(lambda: self.recorder.now_ms)
+        count = 0
+
+        def is_still() -> bool:
+            nonlocal count
+            count += len(reading.records(writes, position, committed=True))
+            stable, end = reading.ends(writes, application.partitions)
+            still_ms = stillness.look((count, end)) / self.rig.time_scale
+            if stable != end:
+                return False
+            is_whole = count >= max(due, 1)
+            return still_ms >= (application.visible_ms if is_whole else 1000 * self.rig.progress_s)
+
+        longest_s = RESTS * self.rig.progress_s
+        is_over = self.recorder.wait(longest_s, is_still)
+        if count and is_over:
+            return
+        said = f"still writes after {longest_s:g} s"
+        if not count:
+            said = f"writes nothing in {self.rig.progress_s:g} s"
+        raise AdapterBreach(
+            f"{self.manifest.name} {said} on its own input, with nothing to strike it, and no "
+            "group says how far it is"
+        )
 
 
 def _copies(inputs: list[events.Record]) -> list[Send]:

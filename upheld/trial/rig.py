@@ -55,6 +55,7 @@ class Given(NamedTuple):
     is_ordered: bool
     is_by_last_value: bool = False
     types: tuple[tuple[str, ...], ...] = ()
+    is_traced: bool = False  # whether each key had as many outputs as inputs
 
 
 @dataclass

@@ -24,6 +24,7 @@ from upheld.trial.monitor import Monitor
 from upheld.trial.probes import Probes
 from upheld.trial.recorder import POLL_S, Recorder
 from upheld.trial.rig import Rig
+from upheld.trial.stillness import Stillness
 from upheld.verdicts import MarkMissed, NotOffered, Violated
 
 SETTLE_S = 1.5  # how long nothing may follow a recorded end
@@ -137,9 +138,27 @@ class Waits:
                 self._demand_progress(application, progress)
             time.sleep(POLL_S)
         if application.progress_group is None:
-            self.recorder.wait(SETTLE_S, lambda: False)  # nothing more may come
+            self._await_still(application)
         self.probes.observe(application)
         application.sight.observed_ms = None
+
+    def _await_still(self, application: Application) -> None:
+        """Wait until nothing more comes of an input whose last states are all visible.
+
+        No offsets say so. An application without an adapter says how long an output may take.
+        """
+        still_ms = 1000 * SETTLE_S
+        if application.event.contract:
+            still_ms = max(still_ms, application.visible_ms)
+        stillness = Stillness(lambda: self.recorder.now_ms)
+
+        def is_still() -> bool:
+            if application.sight.observed_ms is not None:
+                self.probes.observe(application)
+            since_ms = stillness.look(self.probes.ends(application))
+            return since_ms >= still_ms * self.rig.time_scale
+
+        self.recorder.wait(self.rig.progress_s + still_ms / 1000, is_still)
 
     def _demand_progress(self, application: Application, progress: _Progress) -> None:
         """Raise Violated if neither offsets nor outputs have moved for too long."""
@@ -149,11 +168,13 @@ class Waits:
             progress.seen = now
             progress.moved_s = progress.looked_s
         elif progress.looked_s - progress.moved_s > self.rig.progress_s * self.rig.time_scale:
+            rest = f"the group's offsets rest at {committed}"
+            if application.progress == "none":
+                rest = f"its outputs rest at {now[1][1]}"
             raise Violated.one(
                 "stuck",
                 f"{self.manifest.name} processes no more: for {self.rig.progress_s:g} s "
-                f"the group's offsets rest at {committed}, the visible input ends at "
-                f"{application.input.ends}",
+                f"{rest}, the visible input ends at {application.input.ends}",
             )
 
     def drain_again(self, application: Application, *, may_refuse: bool = False) -> bool:

@@ -1,12 +1,14 @@
 """A log that does not go on shows faults or a key that waits."""
 
 import pytest
-from histories import Story
+from histories import EPOCH_MS, Story, begun
 from joins_in_words import told
 from stories import BOTH_MODES, balances, names, relayed, two_signals
 
-from upheld.checks.unfinished import behind, stuck_at, worse
-from upheld.history.events import Offsets
+from upheld.checks.unfinished import behind, passed_over, stuck_at, worse
+from upheld.history import History
+from upheld.history.events import Answered, Application, Contract, Offsets, Record
+from upheld.programs.itself import digest_of
 
 NOTHING_COMMITTED: Offsets = {}
 
@@ -100,3 +102,69 @@ def test_offsets_that_are_behind() -> None:
 
     assert behind({"in-0": 5, "in-1": 6}, ends) == "in-1 at 6 of 7, in-2 at 0 of 2"
     assert behind(ends, ends) == ""
+
+
+def priced(shown: str, *, inputs: str = "aab", answers: str = "aab") -> History:
+    """Return a history of an application without an adapter.
+
+    Each letter is a record of that key.
+    """
+    history = History([begun(design="orders", progress="none")])
+    history.add(
+        Application(
+            name="app",
+            application_id="app",
+            program="relay",
+            mode="at_least_once",
+            topics={"orders": "in", "costs": "out"},
+            parameters={"commit_interval_ms": 100},
+            transaction_timeout_ms=3000,
+            contract=Contract(name="orders", reads="orders", writes="costs", format="json"),
+        )
+    )
+    read = numbered("in", inputs)
+    history.add_all([*read, *numbered("asked", answers), *numbered("out", shown)])
+    history.add(
+        Answered(
+            at_ms=0,
+            application="app",
+            inputs=digest_of(read),
+            outputs="asked",
+            topics=("asked",),
+            is_ordered=True,
+        )
+    )
+    return history
+
+
+def numbered(topic: str, keys: str) -> list[Record]:
+    """Return a record for each letter, whose value says how often the key came so far."""
+    return [
+        Record(topic, 0, offset, EPOCH_MS, key.encode(), str(keys[:offset].count(key)).encode())
+        for offset, key in enumerate(keys)
+    ]
+
+
+@pytest.mark.parametrize(
+    ("shown", "found"), [("aab", []), ("aa", []), ("a", []), ("ab", ["a"]), ("b", ["a"])]
+)
+def test_what_was_passed_over(shown: str, found: list[str]) -> None:
+    """An output is lost if later input of its partition has come out."""
+    anomalies = passed_over(priced(shown), "app")
+
+    assert [(each.name, each.key) for each in anomalies] == [("lost", key) for key in found]
+    assert all("outputs of later input than in-0@1 are visible" in each.text for each in anomalies)
+
+
+@pytest.mark.parametrize(
+    "history",
+    [
+        priced("b", answers="ab"),
+        priced("", inputs="", answers=""),
+        balances("at_least_once", "0").history,
+    ],
+    ids=["no output has its input", "there is no input", "it has an adapter"],
+)
+def test_nothing_is_known_to_be_passed_over(history: History) -> None:
+    """An output that is missing may still be on its way."""
+    assert passed_over(history, "app") == []

@@ -60,6 +60,18 @@ def test_topics_that_it_makes_are_declared() -> None:
     assert len(without) == len(lines) - 1
 
 
+def test_no_group_is_missing_where_progress_is_elsewhere() -> None:
+    """An application with a checkpoint may join a group by chance, and need none."""
+    tables = tomllib.loads(f'progress = "none"\n{TEXT}')
+
+    assert "group" not in assumed(tables, FOLDER)
+    assert [each.name for each in additions(tables, FOLDER, seen())] == [
+        "version",
+        "modes",
+        "shape",
+    ]
+
+
 def test_the_file_of_the_page_needs_no_more(tmp_path: Path) -> None:
     """A reader who begins with it has an application that can be visited."""
     page = (ROOT / "docs" / "doctor.md").read_text(encoding="utf-8")

@@ -31,17 +31,25 @@ SOUND: dict[str, Any] = {
 }
 ROOT = Path(__file__).parents[3]
 ORDERS = load(str(ROOT / "examples" / "orders"))
+CHECKPOINTS = load(str(ROOT / "tests" / "support" / "applications" / "checkpoints"))
+# What is seen of an application that has no group.
+APART: dict[str, Any] = {
+    "groups": {},
+    "transactions": {},
+    "commits": Commits(due=60),
+    "outputs": Outputs(count=60),
+}
 
 
-def found(manifest: Manifest = ORDERS, **changes: Any) -> list[Finding]:
+def found(design: Manifest = ORDERS, **changes: Any) -> list[Finding]:
     """Return what is found in the example, if it had been seen to do this."""
     seen = Seen.model_validate(SOUND | changes)
-    return findings(Case(manifest, Visit(seen, (), ())))
+    return findings(Case(design, Visit(seen, (), ())))
 
 
-def troubles(**changes: Any) -> dict[str, str]:
+def troubles(design: Manifest = ORDERS, **changes: Any) -> dict[str, str]:
     """Return the findings that are not fine, with their marks."""
-    return {each.code: each.mark for each in found(**changes) if each.mark != "fine"}
+    return {each.code: each.mark for each in found(design, **changes) if each.mark != "fine"}
 
 
 def test_an_application_without_mistakes_can_be_judged() -> None:
@@ -194,3 +202,45 @@ def test_the_last_line_of_a_log_is_told() -> None:
     }
 
     assert said["dies"].endswith("KeyError: 'id'")
+
+
+def test_progress_in_no_group_is_no_mistake() -> None:
+    """Its outputs are waited for, and its offsets are not looked at."""
+    fine = found(CHECKPOINTS, **APART)
+
+    assert is_judgeable(fine)
+    assert [each.code for each in fine if each.mark != "fine"] == []
+    said = {each.code: each.text for each in fine}
+    assert said["group"].startswith('its progress is in no group (progress = "none")')
+    assert said["reset"] == "its first start began at the first record"
+
+
+@pytest.mark.parametrize(
+    ("code", "changes", "said"),
+    [
+        ("no-output", {"outputs": Outputs(), "is_stalled": True}, "it was given 60 records"),
+        ("stalled", {"is_stalled": True}, "60 outputs of 60 records are visible"),
+        ("dies", {"ended_early": 1, "end": None}, "60 outputs of 60 records are visible"),
+        ("reset-latest", {"reset": "latest"}, "its first start began at the end of the input"),
+    ],
+)
+def test_a_trouble_without_a_group_is_known_by_outputs(
+    code: str, changes: dict[str, Any], said: str
+) -> None:
+    """It is named alone, in words that speak of no commits."""
+    (trouble,) = (each for each in found(CHECKPOINTS, **APART | changes) if each.mark != "fine")
+
+    assert (trouble.code, trouble.mark) == (code, "wrong")
+    assert said in trouble.text
+    assert trouble.way_out
+
+
+@pytest.mark.parametrize("progress", ["group-leads", "none"])
+def test_offsets_that_say_something_else_may_lead(progress: str) -> None:
+    """A commit before its outputs is no mistake then."""
+    design = ORDERS.model_copy(update={"progress": progress})
+    commits = OUTSIDE.model_copy(update={"ahead": True})
+    said = {each.code: each for each in found(design, commits=commits)}
+
+    assert "auto-commit" not in said
+    assert f'(progress = "{progress}")' in said["commits"].text

@@ -9,6 +9,7 @@ from upheld.protocol.manifest import load
 from upheld.protocol.subject import PLACEHOLDERS
 from upheld.supervisor.deployed import places
 
+GIVEN = ("bootstrap", "application_id", "instance", "state_dir", "durable_dir")
 ORDERS = Path(__file__).parents[3] / "examples" / "orders"
 
 
@@ -19,7 +20,7 @@ def test_each_placeholder_is_filled_in(tmp_path: Path) -> None:
     started = {
         "topics": {"orders": names["input.orders"], "costs": names["output.costs"]},
         "parameters": {},
-        **{name: names[name] for name in ("bootstrap", "application_id", "instance", "state_dir")},
+        **{name: names[name] for name in GIVEN},
         "session_timeout_ms": int(names["session_timeout_ms"]),
         "transaction_timeout_ms": int(names["transaction_timeout_ms"]),
         "mode": names["mode"],

@@ -8,6 +8,7 @@ import pytest
 
 from upheld.judging.prerequisites import (
     KILLS_THE_BROKER,
+    OF_GROUPS,
     OF_PROGRAMS,
     OFFERS,
     PROTOCOL,
@@ -53,6 +54,7 @@ def test_each_template_is_said() -> None:
     templates = chain(
         chain.from_iterable(each.templates for each in (*OFFERS, *TAKEN)),
         chain.from_iterable(OF_PROGRAMS.values()),
+        OF_GROUPS,
     )
 
     assert [t for t in templates if not any(fits(t, said) for said in sentences)] == []
@@ -218,6 +220,28 @@ def test_a_row_needs_each_mode_that_it_starts_in() -> None:
     row = ROWS["G89.another-guarantee[relay-exactly_once]"]
 
     assert row.needs == {("relay", "exactly_once"), ("relay", "at_least_once")}
+
+
+@pytest.mark.parametrize(
+    ("row_id", "words"),
+    [
+        ("G41.ends-in-markers[relay-at_least_once]", {"none"}),
+        ("G47.commits-what-came-out[relay-at_least_once]", {"none", "group-leads"}),
+        ("G1.replayed-after-a-crash[ledger-at_least_once]", set()),
+    ],
+)
+def test_what_only_committed_offsets_show_is_not_judged_without_them(
+    row_id: str, words: set[str]
+) -> None:
+    """The reason says what the offsets of the application mean."""
+    orders = load(str(Path(__file__).parents[3] / "examples" / "orders" / "naive"))
+    row = ROWS[row_id]
+    for progress in ("group", "group-leads", "none"):
+        design = orders.model_copy(update={"progress": progress})
+        said = [why for why in lacking(row, design) if "do not say how far" in why]
+
+        assert len(said) == (progress in words)
+        assert all(f'(progress = "{progress}")' in why for why in said)
 
 
 def test_the_proxy_brings_a_transaction_timeout_about() -> None:

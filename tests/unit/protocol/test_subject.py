@@ -71,6 +71,45 @@ def test_a_bridge_answers_for_it(folder: Path) -> None:
     assert design.application.input["orders"].sample == folder / "orders.jsonl"
 
 
+BY_LOG = '[signals]\nready = "log:started"\n\n[output.costs]'
+GROUP = 'group = "{application_id}"\n'
+ELSEWHERE = 'progress = "none"\n'
+
+
+def test_progress_may_be_in_no_group(folder: Path) -> None:
+    """Then nothing is known by a group: neither readiness nor who shares the input."""
+    text = GOOD.replace(GROUP, ELSEWHERE, 1).replace("[output.costs]", BY_LOG)
+    (folder / "design.toml").write_text(text)
+    design = load(str(folder))
+
+    assert design.application
+    assert (design.application.group, design.progress) == (None, "none")
+    assert design.cannot == (Limit.STATIC_MEMBERSHIP,)
+
+
+@pytest.mark.parametrize(
+    ("new", "signals", "said"),
+    [
+        ("", BY_LOG, 'the field `group` is missing. Only progress = "none" goes without one'),
+        ('progress = "group-leads"\n', BY_LOG, "the field `group` is missing. "),
+        (ELSEWHERE, "[output.costs]", "no `group` is named, by which it could be ready"),
+        (
+            f'{ELSEWHERE}capabilities = ["scale"]\n',
+            BY_LOG,
+            "`capabilities` names scale, and no `group` is named",
+        ),
+    ],
+)
+def test_a_group_is_missing(folder: Path, new: str, signals: str, said: str) -> None:
+    """One sentence says what is known by a group alone."""
+    (folder / "design.toml").write_text(
+        GOOD.replace(GROUP, new, 1).replace("[output.costs]", signals)
+    )
+
+    with pytest.raises(UsageProblem, match=re.escape(said)):
+        load(str(folder))
+
+
 def test_a_sign_of_readiness_is_a_pattern(folder: Path) -> None:
     """A line of its log is looked for by it."""
     said = refusal(folder, "[output.costs]", '[signals]\nready = "log:("\n\n[output.costs]')

@@ -7,6 +7,7 @@ import pytest
 
 from upheld.history import History
 from upheld.history.events import Answered, Application, Contract, Record
+from upheld.protocol.messages import Mode
 from upheld.sweep.answers import asked
 from upheld.sweep.life import CLAIMS, Subject
 
@@ -16,7 +17,7 @@ def record(topic: str, offset: int, key: bytes) -> Record:
     return Record(topic, 0, offset, 0, key, b"{}")
 
 
-def answered(outputs: list[bytes], *unstable: str) -> History:
+def answered(outputs: list[bytes], *unstable: str, mode: Mode = "exactly_once") -> History:
     """Return a history of an order of ada and one of bob, and the answer to them."""
     history = History()
     history.add(
@@ -24,7 +25,7 @@ def answered(outputs: list[bytes], *unstable: str) -> History:
             name="ledger",
             application_id="trial",
             program="ledger",
-            mode="exactly_once",
+            mode=mode,
             topics={"orders": "orders", "costs": "costs"},
             parameters={},
             transaction_timeout_ms=1_000,
@@ -48,9 +49,9 @@ def answered(outputs: list[bytes], *unstable: str) -> History:
     return history
 
 
-def subject() -> Subject:
+def subject(progress: str = "group") -> Subject:
     """Return an application that is to be swept."""
-    nothing: Any = SimpleNamespace(name="shop")
+    nothing: Any = SimpleNamespace(name="shop", progress=progress)
     return Subject(nothing, nothing, "ledger", "exactly_once")
 
 
@@ -72,3 +73,23 @@ def test_the_prefix_rule_is_claimed_if_each_output_has_its_input(outputs: list[b
 
     assert [*said.subject.claims] == ["relation", "side-effects"]
     assert "no prefix rule: its keys have more or fewer outputs than inputs" in said.text
+
+
+@pytest.mark.parametrize(
+    ("progress", "mode", "is_claimed"),
+    [
+        ("group", "at_least_once", True),
+        ("none", "at_least_once", False),
+        ("group-leads", "at_least_once", False),
+        ("none", "exactly_once", True),
+    ],
+)
+def test_the_prefix_rule_needs_offsets_or_outputs_that_do_not_lead(
+    progress: str, mode: Mode, is_claimed: bool
+) -> None:
+    """If outputs may lead offsets that say nothing, each cut is of some prefix."""
+    said = asked(subject(progress), answered([b"ada", b"bob"], mode=mode), 1)
+
+    assert ("fold" in said.subject.claims) == is_claimed
+    why = f'no prefix rule: its progress is in no group (progress = "{progress}")'
+    assert (why in said.text) == (not is_claimed)

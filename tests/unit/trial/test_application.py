@@ -45,6 +45,14 @@ def test_partitions_that_are_added_leave_the_deployment_as_declared(attempt: Att
     assert application.deployment.inputs == {"trial-relay-input": 2}
 
 
+def test_an_output_is_visible_a_while_after_its_commit(attempt: Attempt) -> None:
+    """The time that is left for it is the same for each commit interval."""
+    quick = attempt.application()
+    slow = attempt.application(name="slow", parameters={"commit_interval_ms": 5_000})
+
+    assert (quick.visible_ms, slow.visible_ms) == (2_100, 7_000)
+
+
 def test_the_table_of_a_design_takes_the_place_of_the_output(attempt: Attempt) -> None:
     """The topic that a design makes for its table is the only output."""
     application = attempt.application()

@@ -9,6 +9,7 @@ from histories import Story
 from stories import balances
 
 from upheld.history.events import Offsets
+from upheld.trial import ending
 from upheld.trial.ending import Ending
 from upheld.verdicts import Anomaly, Violated
 
@@ -75,6 +76,16 @@ def test_only_an_offset_is_wrong() -> None:
 def test_nothing_is_due(committed: Offsets | None) -> None:
     """If all is there, the sentence of the harness stands."""
     assert World(balances("exactly_once", "0123"), committed).judged() == STUCK.anomalies
+
+
+def test_what_was_passed_over_is_lost(monkeypatch: pytest.MonkeyPatch) -> None:
+    """If progress is in no group, outputs of later input show it."""
+    lost = Anomaly(name="lost", text="it was passed over")
+    monkeypatch.setattr(ending, "passed_over", lambda *_: [lost])
+    story = balances("at_least_once", "0")
+
+    assert World(story, None).judged() == [lost]
+    assert [each.name for each in World(story, {"app-entries-0": 1}).judged()] == ["stuck"]
 
 
 def test_the_log_cannot_be_read() -> None:

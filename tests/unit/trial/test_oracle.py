@@ -1,12 +1,13 @@
 """An application is asked once for each input, and twice for the first one."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
+from attempts import timeless
 
 from upheld.generators.ledger import Send
 from upheld.history import History
@@ -14,9 +15,10 @@ from upheld.history.events import Answered, Application, Contract, ModelFile, Re
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Ready, Stopped
 from upheld.trial.application import Application as Applied
-from upheld.trial.oracle import Oracle
+from upheld.trial.oracle import Fresh, Oracle
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Given, Rig
+from upheld.verdicts import AdapterBreach
 
 CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json")
 
@@ -30,8 +32,15 @@ class Asked(Oracle):
         runs: list[tuple[int, bool]] = cast(Any, self.recorder).runs
         return runs
 
-    def _run(self, _: Any, inputs: Any, _name: str, *, shifted: bool = False) -> Given:
-        self.runs.append((len(inputs), shifted))
+    @property
+    def dues(self) -> list[int]:
+        """The number of outputs that were due in each of them, as far as it was known."""
+        dues: list[int] = cast(Any, self.recorder).dues
+        return dues
+
+    def _run(self, _: Any, inputs: Any, fresh: Fresh) -> Given:
+        self.runs.append((len(inputs), fresh.shifted))
+        self.dues.append(fresh.due)
         number = len(self.runs)
         value = f'{{"cost": 1, "run": {number}}}'.encode()
         outputs = tuple(
@@ -62,7 +71,7 @@ def attempt(rig: Any, records: int, contract: Contract | None = CONTRACT) -> tup
     )
     history.add(event)
     history.add_all(Record("in", 0, offset, 0, b"k", b"%d" % offset) for offset in range(records))
-    recorder = SimpleNamespace(history=history, now_ms=0, runs=[])
+    recorder = SimpleNamespace(history=history, now_ms=0, runs=[], dues=[])
     manifest = SimpleNamespace(name="orders", application=object(), emits=None)
     manifest.answering = manifest
     oracle = Asked(cast(Recorder, recorder), cast(Rig, rig), cast(Manifest, manifest))
@@ -120,6 +129,120 @@ def test_the_release_before_is_asked(rig: SimpleNamespace) -> None:
     oracle.ask(cast(Applied, application))
 
     assert [question.design for question in rig.answers] == ["orders of yesterday"]
+
+
+def test_it_is_known_how_many_outputs_are_due(rig: SimpleNamespace) -> None:
+    """The second run has as many as the first; then each input has one, if it had."""
+    cost = CONTRACT.model_copy(update={"shape": "map"})
+    oracle, application = attempt(rig, 3, cost)
+    oracle.ask(cast(Applied, application))
+    more, application = attempt(rig, 4, cost)
+    more.ask(cast(Applied, application))
+    total = CONTRACT.model_copy(update={"name": "totals", "shape": "fold"})
+    folds, application = attempt(rig, 3, total)
+    folds.ask(cast(Applied, application))
+
+    assert (oracle.dues, more.dues) == ([0, 3], [4])
+    assert folds.dues == [0, 0]
+
+
+class Written:
+    """An output topic to which records come at some times."""
+
+    def __init__(self, times_ms: list[int], now_ms: Callable[[], int]) -> None:
+        self.times_ms = times_ms
+        self.now_ms = now_ms
+
+    def records(self, _: str, position: dict[int, int], *, committed: bool) -> list[int]:
+        """Return the records that have come since the last look."""
+        assert committed
+        before = position[0]
+        position[0] = self.ends("", 1)[1][0]
+        return list(range(before, position[0]))
+
+    def ends(self, _: str, __: int) -> tuple[dict[int, int], dict[int, int]]:
+        """Return the ends of the topic."""
+        end = {0: sum(at_ms <= self.now_ms() for at_ms in self.times_ms)}
+        return end, end
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "due", "ends_ms"),
+    [
+        ([500, 900], 0, 3_000),
+        ([500, 900], 2, 3_000),
+        ([500, 5_000], 2, 7_100),
+        ([500], 2, 10_500),
+    ],
+    ids=["none known", "all there", "one is late", "one never comes"],
+)
+def test_outputs_that_no_offsets_tell_of_are_waited_for(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    times_ms: list[int],
+    due: int,
+    ends_ms: int,
+) -> None:
+    """Outputs are there when they have been still; those that are due get longer."""
+    timed = timeless(tmp_path, monkeypatch)
+    timed.rig.progress_s = 10.0
+    timed.rig.reading = Written(times_ms, lambda: timed.recorder.now_ms)
+    oracle = Oracle(timed.recorder, timed.rig, timed.manifest)
+    application: Any = SimpleNamespace(partitions=1, visible_ms=2_100)
+
+    oracle._rest(application, "costs", due)
+
+    assert ends_ms <= timed.recorder.now_ms < ends_ms + 100
+
+
+@pytest.mark.parametrize(
+    ("times_ms", "said"),
+    [
+        ([], "writes nothing in 10 s on its own input"),
+        (list(range(0, 60_000, 1_000)), "still writes after 30 s on its own input"),
+    ],
+)
+def test_outputs_that_do_not_come_to_rest_are_no_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times_ms: list[int], said: str
+) -> None:
+    """A run that says nothing of its input would prove nothing."""
+    timed = timeless(tmp_path, monkeypatch)
+    timed.rig.progress_s = 10.0
+    timed.rig.reading = Written(times_ms, lambda: timed.recorder.now_ms)
+    oracle = Oracle(timed.recorder, timed.rig, timed.manifest)
+    application: Any = SimpleNamespace(partitions=1, visible_ms=2_100)
+
+    with pytest.raises(AdapterBreach, match=said):
+        oracle._rest(application, "costs", 0)
+
+
+@pytest.mark.parametrize(
+    ("progress", "group", "waits"),
+    [
+        ("group", "orders", ["offsets"]),
+        ("group-leads", "orders", ["offsets", "outputs"]),
+        ("none", "orders", ["outputs"]),
+        ("none", None, ["outputs"]),
+        ("group", None, ["outputs"]),
+    ],
+)
+def test_offsets_are_waited_for_if_they_say_something(
+    rig: SimpleNamespace,
+    monkeypatch: pytest.MonkeyPatch,
+    progress: str,
+    group: str | None,
+    waits: list[str],
+) -> None:
+    """If outputs come later than the commits, both are waited for."""
+    said: list[str] = []
+    monkeypatch.setattr(Oracle, "_drain", lambda *_, **__: said.append("offsets"))
+    monkeypatch.setattr(Oracle, "_rest", lambda *_: said.append("outputs"))
+    oracle, application = attempt(rig, 1)
+    application.progress = progress
+
+    oracle._await_outputs(application, group, {"orders": "in", "costs": "out"}, Fresh("once"))
+
+    assert said == waits
 
 
 def test_each_program_of_a_design_is_asked(rig: SimpleNamespace) -> None:
@@ -197,10 +320,11 @@ def test_topics_that_it_makes_for_itself_end_with_the_run(
     rig.session_timeout_ms = rig.progress_s = 1
     oracle, application = cast(tuple[Any, Any], attempt(rig, 1))
     application.partitions = 2
+    application.progress = "group"
     application.directory = tmp_path / "row"
     application.program.topics = ("orders", "costs")
     oracle.recorder.wait = lambda _, is_done: is_done()
     oracle.manifest.topics = lambda identity, roles: {r: f"{identity}-{r}" for r in roles}
-    oracle._run_there(application, [], "once", shifted=False)
+    oracle._run_there(application, [], Fresh("once"))
 
     assert deleted == ["app-once0-orders", "app-once0-costs", "app-once0-changelog"]

@@ -1,6 +1,7 @@
 """Each wait has an end, a record of it, and a deadline."""
 
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -8,8 +9,9 @@ from typing import Any
 import pytest
 from attempts import Attempt, timeless
 
-from upheld.history.events import Committed, InputRested, Mark, Measured, Offsets
+from upheld.history.events import Committed, Contract, InputRested, Mark, Measured, Offsets
 from upheld.history.marks import Happening
+from upheld.kafka.consumers import Position
 from upheld.protocol.messages import OffsetsMean
 from upheld.trial import waits
 from upheld.trial.application import Application
@@ -33,6 +35,7 @@ class World:
         self.drained: Callable[[], bool] = lambda: True
         self.decided: Callable[[], bool] = lambda: True
         self.left_open = False
+        self.ends: Callable[[], Position] = lambda: {0: 1}
         self.sizes = [1]
         self.observed = 0
         self.ended: list[str] = []
@@ -47,7 +50,7 @@ class World:
             offsets=lambda _, **__: self.committed,
             all_decided=lambda _: self.decided(),
             is_left_open=lambda _: self.left_open,
-            ends=lambda _: ({0: 1}, {0: 1}),
+            ends=lambda _: (self.ends(), self.ends()),
             measure=lambda *_: SimpleNamespace(size=self._size(), unit="rows"),
             first_size=lambda _: next(attempt.history.of(Measured), None),
             outputs_seen=lambda _: self.observed,
@@ -128,6 +131,40 @@ def test_an_input_that_moves_is_given_time(attempt: Attempt, world: World) -> No
     world.drained = moves
 
     world.waits().drain(application)
+
+
+def elsewhere(attempt: Attempt, *, alone: bool) -> Application:
+    """Declare an application whose progress is in no group; it may have an adapter."""
+    application = attempt.application()
+    application.progress = "none"
+    if alone:
+        parameters = {"commit_interval_ms": 1_000}
+        contract = Contract(name="orders", reads="orders", writes="costs", format="json")
+        update = {"contract": contract, "parameters": parameters}
+        event = application.event.model_copy(update=update)
+        application.deployment = replace(application.deployment, event=event)
+    return application
+
+
+@pytest.mark.parametrize(("alone", "still_ms"), [(False, 1_500), (True, 3_000)])
+def test_outputs_are_still_before_an_input_without_offsets_is_drained(
+    attempt: Attempt, world: World, alone: bool, still_ms: int
+) -> None:
+    """An application says how long an output may take; a later output begins it anew."""
+    world.ends = lambda: {0: min(attempt.recorder.now_ms // 400, 2)}
+
+    world.waits().drain(elsewhere(attempt, alone=alone))
+
+    assert 800 + still_ms <= attempt.recorder.now_ms < 900 + still_ms
+
+
+def test_outputs_that_move_no_further_are_stuck(attempt: Attempt, world: World) -> None:
+    """The anomaly says where they rest, if no offsets do."""
+    world.committed = None
+    world.drained = lambda: False
+
+    with pytest.raises(Violated, match=r"for 2 s its outputs rest at \{0: 1\}, the visible input"):
+        world.waits().drain(elsewhere(attempt, alone=True))
 
 
 def test_an_instance_that_stops_loudly_is_started_once_more(attempt: Attempt, world: World) -> None:
