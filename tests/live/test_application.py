@@ -19,6 +19,16 @@ EXAMPLES = Path(__file__).parents[2] / "examples" / "orders"
 SAFE = "G22.dies-with-a-transaction-open[relay-exactly_once]"
 DIES = "G22.dies-after-a-commit[relay-exactly_once]"
 TOTALS = Path(__file__).parents[1] / "support" / "applications" / "totals"
+CHECKPOINTS = TOTALS.with_name("checkpoints")
+KEPT = """\
+            write(producer, batch)
+            keep(offsets)
+"""
+KEPT_TOO_EARLY = """\
+            keep(offsets)
+            write(producer, batch)
+"""
+REPLAYED = "G1.replayed-after-a-crash[ledger-at_least_once]"
 NAIVE = "G47.commits-what-came-out[relay-at_least_once]"
 
 
@@ -31,6 +41,20 @@ def judged(broker: Broker, out: Path, design: Path, row: str, *, name: str = "or
     subprocess.run([UPHELD, *arguments], check=False, capture_output=True, timeout=240)
     (found,) = read(out / "report.jsonl")[0]
     return found
+
+
+def varied(folder: Path, design: Path, old: str, new: str) -> Path:
+    """Copy an application with another text in its program, and return where it is."""
+    shutil.copytree(folder, design)
+    shutil.copy(EXAMPLES / "orders.jsonl", design)
+    for file, before, after in (
+        ("app.py", old, new),
+        ("design.toml", "../../../../examples/orders/", ""),
+    ):
+        text = (design / file).read_text()
+        assert before in text
+        (design / file).write_text(text.replace(before, after))
+    return design
 
 
 def test_a_safe_service_is_upheld(broker: Broker, tmp_path: Path) -> None:
@@ -80,6 +104,24 @@ def test_a_service_that_cannot_be_judged_says_why(
 
 
 @pytest.mark.parametrize(
+    ("kept", "verdict", "anomalies"),
+    [(KEPT, Verdict.UPHELD, set()), (KEPT_TOO_EARLY, Verdict.VIOLATED, {"lost"})],
+    ids=["after its outputs", "before its outputs"],
+)
+def test_a_service_with_a_checkpoint_and_no_group_is_judged(
+    broker: Broker, tmp_path: Path, kept: str, verdict: Verdict, anomalies: set[str]
+) -> None:
+    """Its outputs are waited for; a checkpoint that is ahead of them loses some."""
+    design = varied(CHECKPOINTS, tmp_path / "design", KEPT, kept)
+
+    found = judged(broker, tmp_path / "out", design, REPLAYED, name="checkpoints")
+
+    assert found.verdict is verdict, found.reason
+    assert set(found.totals) == anomalies
+    assert judge(tmp_path / "out" / found.history).verdict == verdict
+
+
+@pytest.mark.parametrize(
     ("restored", "verdict", "anomalies"),
     [("restored()", Verdict.UPHELD, set()), ("{}", Verdict.VIOLATED, {"lost"})],
 )
@@ -87,16 +129,8 @@ def test_a_total_for_each_batch_is_compared_by_its_last_values(
     broker: Broker, tmp_path: Path, restored: str, verdict: Verdict, anomalies: set[str]
 ) -> None:
     """Which totals it says is an accident; the last one of each account is none."""
-    design = tmp_path / "design"
-    shutil.copytree(TOTALS, design)
-    shutil.copy(EXAMPLES / "orders.jsonl", design)
-    for file, old, new in (
-        ("app.py", "totals = restored()", f"totals: dict[bytes, int] = {restored}"),
-        ("design.toml", "../../../../examples/orders/", ""),
-    ):
-        text = (design / file).read_text()
-        assert old in text
-        (design / file).write_text(text.replace(old, new))
+    new = f"totals: dict[bytes, int] = {restored}"
+    design = varied(TOTALS, tmp_path / "design", "totals = restored()", new)
 
     found = judged(broker, tmp_path / "out", design, DIES, name="totals")
 

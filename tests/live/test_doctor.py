@@ -18,6 +18,7 @@ from upheld.protocol.manifest import load
 from upheld.supervisor.reaper import RunScope
 
 ORDERS: Final = Path(__file__).parents[2] / "examples" / "orders"
+CHECKPOINTS: Final = Path(__file__).parents[1] / "support" / "applications" / "checkpoints"
 AT_ONCE: Final = 3
 DONE_S: Final = 120.0  # of all of them, on a busy machine
 IN_A_THREAD: Final = """\
@@ -111,6 +112,7 @@ VARIANTS: Final = {
         {"[process.app.environment]": '[process.app.environment]\nPEER = "PORT"'},
     ),
     "none": Variant(()),
+    "progress elsewhere": Variant((), folder=CHECKPOINTS),
 }
 
 
@@ -149,7 +151,11 @@ def written(variant: Variant, folder: Path, peer: int) -> Path:
             text = text.replace(old, new)
         text = text.replace('"../modelled/', f'"{ORDERS}/modelled/')
         samples = str(ORDERS / "orders.jsonl")
-        for sample in ("../orders.jsonl", "orders.jsonl"):
+        for sample in (
+            "../../../../examples/orders/orders.jsonl",
+            "../orders.jsonl",
+            "orders.jsonl",
+        ):
             text = text.replace(f'"{sample}"', f'"{samples}"')
         (folder / name).write_text(text.replace('"PORT"', f'"{peer}"'))
     return folder
@@ -180,6 +186,25 @@ def test_nothing_is_wrong_with_the_example(visits: dict[str, Future[list[Finding
         "isolation",
         "reset",
         "commits",
+        "stop",
+        "clients",
+    ]
+
+
+def test_nothing_is_wrong_with_progress_in_no_group(
+    visits: dict[str, Future[list[Finding]]],
+) -> None:
+    """Its outputs were waited for, and nothing is said of commits."""
+    found = visits["progress elsewhere"].result(DONE_S)
+
+    assert [each for each in found if each.mark != "fine"] == []
+    assert [each.code for each in found] == [
+        "ready",
+        "input",
+        "output",
+        "group",
+        "isolation",
+        "reset",
         "stop",
         "clients",
     ]

@@ -126,7 +126,7 @@ class Waits:
         """
         began_s = time.monotonic()
         progress = _Progress(looked_s=began_s, moved_s=began_s)
-        while not self.monitor.is_drained(application, outputs_too=outputs_too):
+        while not self._is_done(application, outputs_too=outputs_too):
             self.monitor.tick(application)
             if application.stopped:  # an instance is to be started again
                 return
@@ -137,10 +137,21 @@ class Waits:
                 progress.looked_s = now_s
                 self._demand_progress(application, progress)
             time.sleep(POLL_S)
-        if application.progress_group is None:
-            self._await_still(application)
         self.probes.observe(application)
         application.sight.observed_ms = None
+
+    def _is_done(self, application: Application, *, outputs_too: bool) -> bool:
+        """Return whether the input is drained.
+
+        If no offsets say so, it still has to be when nothing more has come for a while: a replay
+        may begin late, and goes back before it comes to the end again.
+        """
+        if not self.monitor.is_drained(application, outputs_too=outputs_too):
+            return False
+        if application.progress_group is not None:
+            return True
+        self._await_still(application)
+        return self.monitor.is_drained(application, outputs_too=outputs_too)
 
     def _await_still(self, application: Application) -> None:
         """Wait until nothing more comes of an input whose last states are all visible.

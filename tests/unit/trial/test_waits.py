@@ -158,6 +158,16 @@ def test_outputs_are_still_before_an_input_without_offsets_is_drained(
     assert 800 + still_ms <= attempt.recorder.now_ms < 900 + still_ms
 
 
+def test_a_replay_that_begins_late_is_waited_for(attempt: Attempt, world: World) -> None:
+    """An input that was drained is not while older states are shown once more."""
+    world.drained = lambda: not 1_000 <= attempt.recorder.now_ms <= 4_000
+    world.ends = lambda: {0: int(attempt.recorder.now_ms >= 1_000)}
+
+    world.waits().drain(elsewhere(attempt, alone=True))
+
+    assert 7_000 <= attempt.recorder.now_ms < 7_200
+
+
 def test_outputs_that_move_no_further_are_stuck(attempt: Attempt, world: World) -> None:
     """The anomaly says where they rest, if no offsets do."""
     world.committed = None
