@@ -15,7 +15,7 @@ from typing import Any
 from confluent_kafka import OFFSET_BEGINNING, Consumer, KafkaException, Message, Producer
 from confluent_kafka import TopicPartition as Place
 
-BATCH = 50
+BATCH = 500
 PRICING_S = 0.000_5  # a look at the price list
 KAFKA = {"bootstrap.servers": os.environ["KAFKA"]}
 CHECKPOINT = Path(os.environ["CHECKPOINT"])
@@ -42,12 +42,9 @@ def begin(consumer: Consumer) -> dict[int, int]:
 
 
 def keep(offsets: dict[int, int]) -> None:
-    """Write the checkpoint: it is the old one or the new one, whatever happens."""
+    """Write the checkpoint: it is the old one or the new one, whenever the process dies."""
     new = CHECKPOINT.with_suffix(".new")
-    with new.open("w") as file:
-        json.dump(offsets, file)
-        file.flush()
-        os.fsync(file.fileno())
+    new.write_text(json.dumps(offsets))
     new.replace(CHECKPOINT)
 
 
