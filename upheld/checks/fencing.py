@@ -201,8 +201,10 @@ def owners(history: History, application: str) -> list[Anomaly]:
     The owners are the producers of the outputs that its records made. A partition may pass to
     another owner whenever an instance comes or goes. Producers that share an id have it one after
     the other, by Kafka's own fencing. Inconclusive if one producer wrote everything in one epoch.
+    It is not offered for an output that does not show which input it is of.
     """
     view = view_of(history, application)
+    view.demand_sources()
     topic = view.application.topics[view.program.writes]
     batches = [
         batch for batch in history.of(Batch) if batch.topic == topic and batch.control is None

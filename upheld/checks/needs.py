@@ -30,6 +30,7 @@ from upheld.history.events import (
     Told,
 )
 from upheld.history.marks import Happening, Look
+from upheld.history.outputs import by_output
 
 
 class Need(StrEnum):
@@ -108,10 +109,10 @@ def _has_marks(look: _Look) -> bool:
 
 def _has_batches(look: _Look) -> bool:
     """Return whether outputs came in batches that were looked at."""
-    topic = view_of(look.history, look.application).table
-    return not any(r.topic == topic and r.visible for r in look.history.of(Record)) or any(
-        batch.topic == topic for batch in look.history.of(Batch)
-    )
+    histories = by_output(look.history, look.application)
+    tables = {view_of(history, look.application).table for history in histories}
+    shown = {record.topic for record in look.history.of(Record) if record.visible}
+    return tables & shown <= {batch.topic for batch in look.history.of(Batch)}
 
 
 def _has_cut(look: _Look) -> bool:

@@ -3,6 +3,7 @@
 from upheld.checks.view import View, text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Record
+from upheld.history.outputs import by_output
 from upheld.verdicts import Anomaly
 
 
@@ -12,10 +13,11 @@ def outside(history: History, application: str) -> list[Anomaly]:
     Under exactly_once outputs and offsets are committed together. A record outside of a transaction
     is visible at once, whatever becomes of its input. Under at_least_once it is right.
     """
-    view = view_of(history, application)
+    views = [view_of(each, application) for each in by_output(history, application)]
+    view = views[0]
     if not view.exactly_once:
         return []
-    topics = [stage.table for stage in view.stages]
+    topics = [stage.table for each in views for stage in each.stages]
     batch = next((each for each in history.of(Batch) if _is_outside(each, topics)), None)
     return [_anomaly(view, batch)] if batch else []
 

@@ -3,13 +3,14 @@
 Each declares the anomalies that it can find, and what it must have seen.
 """
 
-from collections.abc import Callable, Set
-from functools import wraps
+from collections.abc import Callable, Sequence, Set
+from functools import partial, wraps
 from typing import Any, Final, TypeVar
 
 from upheld.checks.needs import Need, Struck, lacking
 from upheld.checks.view import view_of
 from upheld.history import History
+from upheld.history.outputs import by_output, output_of
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 Check = Callable[..., list[Anomaly]]  # (history, application name, the claim's own arguments)
@@ -35,6 +36,9 @@ OUTPUTS: Final = frozenset({Need.INPUT, Need.START, Need.MARK})
 # The checks that need no more of a key's outputs than the last one.
 BY_LAST_VALUE: Final = frozenset({"relation", "fold"})
 
+# The checks of the application as a whole, which each output that can be judged shows.
+OF_ANY_OUTPUT: Final = frozenset({"owners"})
+
 CHECKS: Final[dict[str, Check]] = {}
 ANOMALIES: Final[dict[str, tuple[str, ...]]] = {}  # of each check, for `explain` and the lint
 NEEDS: Final[dict[str, frozenset[Need]]] = {}  # of each check
@@ -48,17 +52,17 @@ def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callabl
         anomalies: The names of all anomalies that the check can return.
         needs: What the check must have seen. Without it the claim is inconclusive.
 
-    A check that compares outputs with the input one by one is not offered where only the last
-    value of a key is known.
+    A check that compares outputs with the input is asked once for each output of an application.
+    It is not offered where it compares them one by one, and only the last value of a key is known.
     """
 
     def register(function: C) -> C:
         if name in CHECKS:
             raise ValueError(f"two checks are called {name!r}")
-        compares_each = Need.INPUT in needs and name not in BY_LAST_VALUE
+        compares = Need.INPUT in needs
+        compares_each = compares and name not in BY_LAST_VALUE
 
-        @wraps(function)
-        def judged(history: History, application: str, **claimed: Any) -> list[Anomaly]:
+        def of_output(history: History, application: str, **claimed: Any) -> list[Anomaly]:
             if compares_each and view_of(history, application).program.is_last_alone:
                 raise NotOffered(
                     "without a fault its keys have different numbers of outputs, so that only the "
@@ -66,12 +70,49 @@ def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callabl
                 )
             return function(history, application, **claimed)
 
+        @wraps(function)
+        def judged(history: History, application: str, **claimed: Any) -> list[Anomaly]:
+            histories = by_output(history, application) if compares else (history,)
+            if len(histories) == 1:
+                return of_output(history, application, **claimed)
+            is_any_enough = name in OF_ANY_OUTPUT
+            return _of_all(histories, application, partial(of_output, **claimed), is_any_enough)
+
         CHECKS[name] = judged
         ANOMALIES[name] = anomalies
         NEEDS[name] = frozenset(needs)
         return function
 
     return register
+
+
+def _of_all(
+    histories: Sequence[History], application: str, judged: Check, is_any_enough: bool
+) -> list[Anomaly]:
+    """Return the anomalies of all outputs, each of which says its output.
+
+    An anomaly of one output counts, whether or not another output can be judged.
+
+    Raises:
+        NotOffered: No anomaly was found, and an output cannot be judged.
+        Inconclusive: The same, and nothing is proved of an output.
+    """
+    found = list[Anomaly]()
+    unproved = list[NotOffered | Inconclusive]()
+    for history in histories:
+        output = output_of(history, application)
+        try:
+            anomalies = judged(history, application)
+        except (NotOffered, Inconclusive) as reason:
+            unproved.append(type(reason)(f"of the output {output}: {reason}"))
+            continue
+        found += [
+            each.model_copy(update={"text": f"output {output}: {each.text}"}) for each in anomalies
+        ]
+    is_enough = is_any_enough and len(unproved) < len(histories)
+    if unproved and not found and not is_enough:
+        raise next((each for each in unproved if isinstance(each, Inconclusive)), unproved[0])
+    return found
 
 
 def demand(name: str, history: History, application: str, struck: Struck) -> None:

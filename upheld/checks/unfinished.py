@@ -12,6 +12,7 @@ from upheld.checks.prefix import reached
 from upheld.checks.view import Output, View, show, text, untraced, view_of
 from upheld.history import History
 from upheld.history.events import Offsets
+from upheld.history.outputs import by_output
 from upheld.programs import State
 from upheld.verdicts import Anomaly
 
@@ -23,6 +24,11 @@ class Due(NamedTuple):
     state: State
     last: Output | None
 
+    @property
+    def place(self) -> tuple[int, bytes]:
+        """The place of the key among others, by the input that it waits for."""
+        return self.state.source.offset, self.key
+
 
 def worse(history: History, application: str, committed: Offsets | None) -> list[Anomaly]:
     """Return what is wrong already, whatever the application would still write.
@@ -33,9 +39,15 @@ def worse(history: History, application: str, committed: Offsets | None) -> list
         committed: Its committed offsets, if they say that outputs are done to there, and if no
             transaction is open. Then an output below them never comes.
     """
+    histories = by_output(history, application)
+    return [a for each in histories for a in _worse(each, application, committed)]
+
+
+def _worse(history: History, application: str, committed: Offsets | None) -> list[Anomaly]:
     found = so_far(history, application)
     view = view_of(history, application)
-    if committed is None or view.merged or view.program.holds_back:
+    is_unknown = view.merged or view.program.holds_back or untraced(view)
+    if committed is None or is_unknown:
         return found
     return [*found, *_never_came(view, committed, "the group has committed {at}")]
 
@@ -51,10 +63,13 @@ def passed_over(history: History, application: str) -> list[Anomaly]:
         history: The history, with all of the input and the visible outputs.
         application: The application's name.
     """
-    view = view_of(history, application)
-    if view.application.contract is None or not view.states or untraced(view):
-        return []
-    return [*_never_came(view, reached(view), "outputs of later input than {at} are visible")]
+    views = (view_of(each, application) for each in by_output(history, application))
+    return [anomaly for view in views for anomaly in _passed_over(view)]
+
+
+def _passed_over(view: View) -> Iterator[Anomaly]:
+    if view.application.contract and view.states and not untraced(view):
+        yield from _never_came(view, reached(view), "outputs of later input than {at} are visible")
 
 
 def _never_came(view: View, offsets: Offsets, why: str) -> Iterator[Anomaly]:
@@ -81,10 +96,11 @@ def stuck_at(history: History, application: str, said: str) -> Anomaly | None:
         application: The application's name.
         said: How the harness saw that the application does not go on.
     """
-    view = view_of(history, application)
-    due = _first_due(view)
-    if due is None:
+    views = [view_of(each, application) for each in by_output(history, application)]
+    waiting = [(due, view) for view in views if (due := _first_due(view))]
+    if not waiting:
         return None
+    due, view = min(waiting, key=lambda each: each[0].place)
     what = f"{text(due.key)} shows {_shown(view, due.last)}, and {show(due.state.value)} is due"
     got = due.last.record if due.last else None
     return view.anomaly("stuck", f"{said}; {what}", due.key, due.state, got)
@@ -104,7 +120,7 @@ def _first_due(view: View) -> Due | None:
         for key, states in stage.states.items()
         if not stage.shows(last := _last(stage, key), states[-1])
     ]
-    return min(waiting, key=lambda due: (due.state.source.offset, due.key), default=None)
+    return min(waiting, key=lambda due: due.place, default=None)
 
 
 def _last(view: View, key: bytes) -> Output | None:

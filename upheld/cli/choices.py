@@ -126,19 +126,31 @@ def released(earlier: Manifest, later: Manifest) -> Manifest:
                 f"{both} have no {what} in common, so neither takes over from the other: "
                 f"{', '.join(ours)}, and {', '.join(theirs)}."
             )
-    if _topics(earlier) != _topics(later):
-        raise UsageProblem(
-            f"{both} have not the same inputs and outputs, so neither takes over from the other: "
-            f"{_topics(earlier)}, and {_topics(later)}."
-        )
+    _demand_one_contract(earlier, later)
     return later.model_copy(update={"previous": earlier})
 
 
-def _topics(design: Manifest) -> str:
-    """Return the names of what an application without an adapter reads and writes."""
+def _demand_one_contract(earlier: Manifest, later: Manifest) -> None:
+    """Refuse two releases of which one reads or writes what the other does not.
+
+    Raises:
+        UsageProblem: An input or an output is one of one release alone.
+    """
+    for one, other in ((earlier, later), (later, earlier)):
+        for table in _tables(one):
+            if table not in _tables(other):
+                raise UsageProblem(
+                    f"{other.file} has no {table}, which {one.file} has, so neither release takes "
+                    "over from the other."
+                )
+
+
+def _tables(design: Manifest) -> list[str]:
+    """Return the tables of what an application without an adapter reads and writes."""
     if design.application is None:
-        return "those of its programs"
-    return ", ".join([*design.application.input, *design.application.output])
+        return []
+    inputs = (f"[input.{name}]" for name in design.application.input)
+    return [*inputs, *(f"[output.{name}]" for name in design.application.output)]
 
 
 def _named(arguments: argparse.Namespace, names: list[str]) -> list[str]:

@@ -12,9 +12,9 @@ from upheld.models import Fold, key_of
 from upheld.protocol import manifest
 from upheld.protocol.manifest import FILE_NAME, Manifest
 from upheld.protocol.model_file import Loaded, is_place, load_model
-from upheld.protocol.subject import ITSELF, Subject
+from upheld.protocol.subject import ITSELF, OutputTable, Subject
 from upheld.reading import is_file
-from upheld.text import visible, visible_data
+from upheld.text import sentence, visible, visible_data
 
 SHOWN_CHARS: Final = 160  # of a record or an answer
 
@@ -53,6 +53,10 @@ def _named(what: str) -> tuple[Manifest | None, Loaded | None]:
     design = manifest.load(str(file.parent))
     if design.application is None:
         return None, model
+    try:
+        design.application.demand_one_output(model.place)
+    except ValueError as error:
+        raise UsageProblem(f"{design.file}: {sentence(str(error))}") from None
     subject = design.application.model_copy(update={"oracle": model.place})
     return design.model_copy(update={"application": subject}), model
 
@@ -99,16 +103,20 @@ def _facts(design: Manifest | None, model: Loaded | None) -> dict[str, str]:
 
 def _of_subject(subject: Subject) -> dict[str, str]:
     (described,) = subject.input.values()
-    (output,) = subject.output.values()
     key = f", key {described.key}" if described.key else ""
-    ignored = f", without {', '.join(output.ignore)}" if output.ignore else ""
     source = described.sample or described.schema_file
     return {
         "shape": subject.shape,
         "reads": f"{subject.role_in}, {described.format}{key}, from {source}",
-        "writes": f"{subject.role_out}, {output.format}{ignored}",
-        "parameters": f"visible_within_ms {output.visible_within_ms}",
+        "writes": "; ".join(f"{name}, {_read(table)}" for name, table in subject.output.items()),
+        "parameters": f"visible_within_ms {subject.visible_within_ms}",
     }
+
+
+def _read(output: OutputTable) -> str:
+    """Return how an output is read, and what of it is not compared."""
+    ignored = f", without {', '.join(output.ignore)}" if output.ignore else ""
+    return f"{output.format}{ignored}"
 
 
 def _of_model(model: Loaded) -> dict[str, str]:

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
-from upheld.doctor.seen import Seen
+from upheld.doctor.seen import Outputs, Seen
 from upheld.errors import UsageProblem
 from upheld.protocol.subject import FIXED
 from upheld.reading import loaded_toml
@@ -76,7 +76,8 @@ def additions(tables: Mapping[str, Any], folder: Path, seen: Seen) -> list[Addit
         found["internal_topics"] = as_declared(seen)
     added = [Addition((), name, value) for name, value in found.items()]
     for role, table in tables.get("output", {}).items():
-        if "format" not in table and 0 < seen.outputs.unreadable == seen.outputs.count:
+        found_there = seen.outputs.get(role, Outputs())
+        if "format" not in table and 0 < found_there.unreadable == found_there.count:
             added.append(Addition(("output", role), "format", "bytes"))
     return added
 

@@ -11,7 +11,7 @@ from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
 from upheld.doctor.completed import as_declared, own_topics
-from upheld.doctor.seen import Group, Seen, Visit
+from upheld.doctor.seen import Group, Outputs, Seen, Visit
 from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
 from upheld.errors import UsageProblem
 from upheld.programs.modelled import contract_of, first_difference
@@ -65,9 +65,13 @@ class Case(NamedTuple):
         return self.seen.topics.given[self.subject.role_in]
 
     @property
-    def given_output(self) -> str:
-        """The topic that it was to write."""
-        return self.seen.topics.given[self.subject.role_out]
+    def given_outputs(self) -> dict[str, str]:
+        """The topics that it was to write, by the names of its outputs."""
+        return {role: self.seen.topics.given[role] for role in self.subject.output}
+
+    def written(self, role: str) -> Outputs:
+        """Return what it wrote to an output."""
+        return self.seen.outputs.get(role, Outputs())
 
     @property
     def group_name(self) -> str | None:
@@ -86,7 +90,7 @@ class Case(NamedTuple):
         """How far it is, for a sentence."""
         if self.has_offsets:
             return f"{self.seen.commits.done} of {self.seen.commits.due} records are committed"
-        count = self.seen.outputs.count
+        count = sum(each.count for each in self.seen.outputs.values())
         return f"{count} outputs of {self.seen.commits.due} records are visible"
 
 
@@ -168,28 +172,33 @@ def _as_deployed(case: Case, table: str, seen: list[str]) -> str:
 
 
 def _output(case: Case) -> Iterator[Finding]:
+    for role, topic in case.given_outputs.items():
+        yield from _output_of(case, role, topic)
+
+
+def _output_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
     topics = case.seen.topics
     known = {*topics.given.values(), *topics.created}
     others = [name for name in (*topics.written, *topics.unknown) if name not in known]
     is_reading = case.given_input in topics.read
-    if others and is_reading and case.given_output not in topics.written:
+    if others and is_reading and topic not in topics.written:
         yield Finding(
             "output-topic",
             "wrong",
             f"it asks for {', '.join(others)}, and never writes to the topic that it was given, "
-            f"{case.given_output}",
-            f"let its environment or command name its output: {{output.{case.subject.role_out}}}"
-            f"{_as_deployed(case, f'output.{case.subject.role_out}', others)}",
+            f"{topic}",
+            f"let its environment or command name its output: {{output.{role}}}"
+            f"{_as_deployed(case, f'output.{role}', others)}",
         )
-    elif case.seen.outputs.count:
-        yield Finding(
-            "output", "fine", f"it wrote {case.seen.outputs.count} records to {case.given_output}"
-        )
+    elif count := case.written(role).count:
+        yield Finding("output", "fine", f"it wrote {count} records to {topic}")
     elif case.seen.commits.done or (is_reading and not case.has_offsets):
+        # An output of few records may have none in a short visit, beside another one.
+        is_alone = not _has_outputs(case.seen)
         yield Finding(
             "no-output",
-            "wrong",
-            f"{_read(case)}, and none is to be seen in {case.given_output}",
+            "wrong" if is_alone else "note",
+            f"{_read(case)}, and none is to be seen in {topic}",
             "give it samples of which something comes, or see why its transactions do not commit",
         )
 
@@ -226,6 +235,21 @@ def _read(case: Case) -> str:
     if case.has_offsets:
         return f"it read {case.seen.commits.done} records"
     return f"it was given {case.seen.commits.due} records, and reads its input"
+
+
+def _outside(case: Case) -> Iterator[Finding]:
+    """Look for outputs that no transaction holds, beside outputs that one does."""
+    topics = case.seen.topics
+    given = case.given_outputs.values()
+    outside = [topic for topic in given if topic in topics.outside]
+    if case.seen.transactions and outside:
+        yield Finding(
+            "outside-transaction",
+            "note",
+            f"it writes to {', '.join(outside)} outside of its transactions: readers have these "
+            "records whatever becomes of their input",
+            "write all outputs by the producer that commits the offsets",
+        )
 
 
 def _group(case: Case) -> Iterator[Finding]:
@@ -318,11 +342,11 @@ def _transactions(case: Case) -> Iterator[Finding]:
 
 def _isolation(case: Case) -> Iterator[Finding]:
     seen = case.seen
-    if seen.outputs.aborted:
+    if aborted := sum(each.aborted for each in seen.outputs.values()):
         yield Finding(
             "read-uncommitted",
             "wrong",
-            f"it reads uncommitted records: {seen.outputs.aborted} outputs come of aborted ones",
+            f"it reads uncommitted records: {aborted} outputs come of aborted ones",
             'set isolation.level to "read_committed"',
         )
     elif "read_uncommitted" in seen.isolation:
@@ -400,7 +424,7 @@ def _progress(case: Case) -> Iterator[Finding]:
             "see its log; if a supervisor starts it anew in production, that is to be no part of "
             "a run without a fault",
         )
-    elif seen.is_stalled and (seen.groups if case.has_offsets else seen.outputs.count):
+    elif seen.is_stalled and (seen.groups if case.has_offsets else _has_outputs(seen)):
         # Else nobody knows how far it is, or `no-output` says it.
         yield Finding(
             "stalled",
@@ -412,13 +436,14 @@ def _progress(case: Case) -> Iterator[Finding]:
 
 
 def _format(case: Case) -> Iterator[Finding]:
-    outputs = case.seen.outputs
-    if outputs.unreadable:
-        role = case.subject.role_out
+    for role, outputs in case.seen.outputs.items():
+        if not outputs.unreadable:
+            continue
+        whose = f"outputs of {role}" if len(case.subject.output) > 1 else "outputs"
         yield Finding(
             "format",
             "wrong",
-            f"{outputs.unreadable} of {outputs.count} outputs are no JSON; the first one is "
+            f"{outputs.unreadable} of {outputs.count} {whose} are no JSON; the first one is "
             f"{outputs.first_unreadable}",
             f'design.toml: [output.{role}] format = "bytes", or write JSON',
         )
@@ -450,8 +475,12 @@ def _model(case: Case) -> Iterator[Finding]:
             "model answers to samples",
         )
     else:
-        count = case.seen.outputs.count
+        count = sum(each.count for each in case.seen.outputs.values())
         yield Finding("model", "fine", f"its {count} outputs are those of its model {model.place}")
+
+
+def _has_outputs(seen: Seen) -> bool:
+    return any(each.count for each in seen.outputs.values())
 
 
 def _is_whole(seen: Seen) -> bool:
@@ -461,7 +490,8 @@ def _is_whole(seen: Seen) -> bool:
         and seen.ended_early is None
         and not seen.is_stalled
         and seen.reset == "earliest"
-        and seen.outputs.count > seen.outputs.unreadable == seen.outputs.aborted == 0
+        and _has_outputs(seen)
+        and not any(each.unreadable or each.aborted for each in seen.outputs.values())
     )
 
 
@@ -532,6 +562,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     _format,
     _group,
     _transactions,
+    _outside,
     _isolation,
     _reset,
     _commits,

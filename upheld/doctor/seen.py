@@ -32,6 +32,7 @@ class Topics(_Seen):
     written: tuple[str, ...] = ()
     created: tuple[str, ...] = ()
     unknown: tuple[str, ...] = ()  # asked for, and not there
+    outside: tuple[str, ...] = ()  # written outside of any transaction
 
 
 class Commits(_Seen):
@@ -46,7 +47,7 @@ class Commits(_Seen):
 
 
 class Outputs(_Seen):
-    """The records that it wrote to its output."""
+    """The records that it wrote to one output."""
 
     count: int = 0
     unreadable: int = 0  # values that are not of the format that is declared
@@ -88,7 +89,7 @@ class Seen(_Seen):
     reset: Reset | None = None
     topics: Topics
     commits: Commits = Commits()
-    outputs: Outputs = Outputs()
+    outputs: dict[str, Outputs] = {}  # by the role of the output
     end: End | None = None
     breach: str = ""
     peers: tuple[str, ...] = ()

@@ -13,7 +13,6 @@ import time
 import uuid
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
@@ -164,7 +163,7 @@ class _Visit:
         self.door = self.proxy.door(DOOR)
         topics = self.subject.topics(application_id)
         self.input = topics[self.subject.role_in]
-        self.output = topics[self.subject.role_out]
+        self.outputs = {role: topics[role] for role in self.subject.output}
         self.feed = Feed(self.reading.settings, application_id)
         self.ends: dict[str, int] = {}
         self.sent: list[Send] = []
@@ -176,11 +175,12 @@ class _Visit:
         self.is_stalled = False
         self.ahead: bool | None = None
         # Partition -> the end of the output when it was still last; nothing was written before.
-        self.outputs_end = dict.fromkeys(range(PARTITIONS), 0)
+        nothing = dict.fromkeys(range(PARTITIONS), 0)
+        self.outputs_end = [(nothing, nothing) for _ in self.outputs]
 
     def whole(self) -> s.Visit:
         """Go through all steps, and return what was seen."""
-        self.reading.create({self.input: PARTITIONS, self.output: PARTITIONS})
+        self.reading.create(dict.fromkeys([self.input, *self.outputs.values()], PARTITIONS))
         self._send(0, FIRST, ABORTED)
         self.first_ends = dict(self.ends)
         self._start()
@@ -285,7 +285,8 @@ class _Visit:
     def _second(self) -> None:
         """Give it the later records; if a commit may come too early, hold its outputs back first.
 
-        None does in a transaction, nor if the offsets do not say that outputs are done.
+        None does in a transaction, nor if the offsets do not say that outputs are done. A producer
+        has one connection to the broker, so all outputs wait for those of the first one.
         """
         if self.wire.transactions or self.manifest.progress != "group":
             self.say(f"it reads {LATER} more")
@@ -294,7 +295,7 @@ class _Visit:
             return
         self.say(f"it reads {LATER} more, and its outputs are held back")
         self._pause(SETTLE_S)
-        rule = Rule(DOOR, "produce", "hold", topic=self.output)
+        rule = Rule(DOOR, "produce", "hold", topic=next(iter(self.outputs.values())))
         self.proxy.arm(rule)
         acknowledged = self.wire.acknowledged
         self._send(1, LATER)
@@ -376,19 +377,19 @@ class _Visit:
         Raises:
             _Ended: The process ended by itself first.
         """
-        ends = partial(self.reading.ends, self.output, PARTITIONS)
         stillness = Stillness(lambda: round(1000 * time.monotonic()))
         before = self.outputs_end
-        still_ms = self.subject.output[self.subject.role_out].visible_within_ms
+        still_ms = max(table.visible_within_ms for table in self.subject.output.values())
 
         def is_still() -> bool:
-            stable, end = ends()
-            since_ms = stillness.look(end)
-            return stable == end != before and since_ms >= still_ms
+            ends = self._ends()
+            since_ms = stillness.look(ends)
+            is_stable = all(stable == end for stable, end in ends)
+            return is_stable and ends != before and since_ms >= still_ms
 
         start_s = self.patience.start_s or self.subject.signals.start_s
         is_over = self._until(is_still, start_s + still_ms / 1000)
-        _, self.outputs_end = ends()
+        self.outputs_end = self._ends()
         return is_over
 
     def _has_committed_all(self) -> bool:
@@ -461,10 +462,14 @@ class _Visit:
             if end > self.first_ends.get(place, 0)
         )
 
+    def _ends(self) -> list[tuple[dict[int, int], dict[int, int]]]:
+        """Return where each output is stable to, and where it ends, by partition."""
+        return [self.reading.ends(topic, PARTITIONS) for topic in self.outputs.values()]
+
     def _is_settled(self) -> bool:
-        """Return whether no transaction of its output is open."""
-        stable, end = self.reading.ends(self.output, PARTITIONS)
-        return stable == end
+        """Return whether no transaction of its outputs is open."""
+        ends = self._ends()
+        return all(stable == end for stable, end in ends)
 
     def _reset(self) -> s.Reset | None:
         """Return where it began to read partitions with records, in a group that had no offsets."""
@@ -492,9 +497,9 @@ class _Visit:
     # --- the result
 
     def _seen(self, early: int | None, breach: str) -> s.Visit:
-        outputs = self._records(self.output)
-        (table,) = self.subject.output.values()
+        outputs = {role: self._records(topic) for role, topic in self.outputs.items()}
         described = self.subject.input[self.subject.role_in]
+        aborted = told_apart(described, self.sent)
         wire = self.wire
         isolation = wire.isolation.get(self.input, set())
         return s.Visit(
@@ -511,7 +516,10 @@ class _Visit:
                 reset=self._reset(),
                 topics=self._topics(),
                 commits=self._commits(),
-                outputs=judged(outputs, told_apart(described, self.sent), table.format),
+                outputs={
+                    role: judged(outputs[role], aborted, table.format)
+                    for role, table in self.subject.output.items()
+                },
                 end=self.end,
                 breach=breach,
                 peers=tuple(sorted(f"{host}:{port}" for host, port in self.peers)),
@@ -520,7 +528,7 @@ class _Visit:
                 log=tuple(deployed.last_words(self._lines(), LOG_LINES)),
             ),
             self._records(self.input),
-            outputs,
+            tuple(record for records in outputs.values() for record in records),
         )
 
     def _group(self, name: str) -> s.Group:
@@ -538,11 +546,12 @@ class _Visit:
     def _topics(self) -> s.Topics:
         wire = self.wire
         return s.Topics(
-            given={self.subject.role_in: self.input, self.subject.role_out: self.output},
+            given={self.subject.role_in: self.input, **self.outputs},
             read=tuple(sorted({topic for topic, _ in wire.first_fetched})),
             written=tuple(sorted(wire.written)),
             created=tuple(sorted(wire.created)),
             unknown=tuple(sorted(wire.unknown - wire.created)),
+            outside=tuple(sorted(wire.outside)),
         )
 
     def _commits(self) -> s.Commits:

@@ -72,6 +72,7 @@ class Wire:
     unknown: set[str] = field(default_factory=set)  # topics that the broker did not have
     created: set[str] = field(default_factory=set)
     written: Counter[str] = field(default_factory=Counter)  # topic -> requests
+    outside: set[str] = field(default_factory=set)  # topics that were written in no transaction
     acknowledged: int = 0  # answers to produce requests
     commits: list[Commit] = field(default_factory=list)
     clients: dict[str, str] = field(default_factory=dict)  # client id -> its software
@@ -165,7 +166,10 @@ class Wire:
 
     def _produce(self, _: Exchange, message: Any) -> None:
         for topic in message.topic_data:
-            self.written[self._name(topic)] += 1
+            name = self._name(topic)
+            self.written[name] += 1
+            if not getattr(message, "transactional_id", None):
+                self.outside.add(name)
 
     def _commit(self, exchange: Exchange, message: Any) -> None:
         offsets = {

@@ -165,6 +165,16 @@ class ModelFile(BaseModel):
     reads: str = Field(description="the format of the input that it is given: json or bytes")
 
 
+class FurtherOutput(BaseModel):
+    """An output of an application beside its first one, and what of it counts."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    writes: str = Field(description="the role of the topic")
+    format: Literal["json", "bytes"] = Field(description="how an output is read")
+    ignore: tuple[str, ...] = Field(default=(), description="paths that are not compared")
+
+
 class Contract(BaseModel):
     """The contract of an application without a model, and what of an output counts."""
 
@@ -184,6 +194,20 @@ class Contract(BaseModel):
     compared_with: ComparedWith = Field(
         default="itself", description="whose run that is: its own, or that of the release before it"
     )
+    further: tuple[FurtherOutput, ...] = Field(
+        default=(), description="its outputs beside the first one, each of which is judged alike"
+    )
+
+    @property
+    def outputs(self) -> "tuple[Contract, ...]":
+        """The contracts of the outputs, each as if there were no other one."""
+        own = [{"further": ()}, *({**vars(each), "further": ()} for each in self.further)]
+        return tuple(self.model_copy(update=each) for each in own)
+
+    @property
+    def roles(self) -> tuple[str, ...]:
+        """The roles of the topics that it writes."""
+        return (self.writes, *(each.writes for each in self.further))
 
 
 class Application(Event):
@@ -632,7 +656,8 @@ class Ended(Event):
 class Answered(Event):
     """The answer of an application without a model, from a run without a fault.
 
-    The outputs are the records of the topic that stand before it in the history.
+    The outputs are the records of the topic that stand before it in the history. A run of an
+    application with several outputs has an answer of each.
     """
 
     kind: Literal["answered"] = "answered"
@@ -640,6 +665,9 @@ class Answered(Event):
     application: ApplicationName
     inputs: str = Field(description="the digest of the visible input records")
     outputs: str = Field(description="the topic of the outputs; a run has a topic of its own")
+    output: str = Field(
+        default="", description="the role of that topic; empty if the application has one output"
+    )
     topics: tuple[str, ...] = Field(description="that were made for the run")
     unstable: tuple[str, ...] = Field(
         default=(), description="fields that differ between two runs on one input"

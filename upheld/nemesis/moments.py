@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NoReturn, cast
+from typing import Any, NamedTuple, NoReturn, cast
 
 from upheld.brokers.cluster import Cluster
 from upheld.checks.delivery import cut
@@ -17,6 +17,7 @@ from upheld.checks.outside import outside
 from upheld.checks.view import view_of
 from upheld.history.events import Offsets
 from upheld.history.marks import Happening
+from upheld.history.outputs import by_output
 from upheld.kafka.consumers import Position
 from upheld.nemesis.visible import Visible
 from upheld.programs import DEAD_LETTERS, Place, Program, Unreadable
@@ -140,7 +141,8 @@ def _passed_unseen(trial: Trial, application: Application, moment: Moment) -> No
     """Say that a design drained its input without the moment, unless its outputs are wrong."""
     trial.probes.observe(application)
     _demand_transactions(trial, application, moment)
-    if foreign := view_of(trial.history, application.name).foreign:
+    views = (view_of(each, application.name) for each in by_output(trial.history, application.name))
+    if foreign := [anomaly for view in views for anomaly in view.foreign]:
         # A moment that is recognized by right outputs never comes with wrong ones.
         raise Violated(foreign)
     raise MarkMissed(
@@ -165,7 +167,8 @@ def demand_transactions(trial: Trial, application: Application) -> None:
 def transaction_open(trial: Trial, application: Application) -> Moment:
     """Return the moment when output records stay above the last stable offset.
 
-    Their transaction is undecided. The evidence says who wrote them.
+    Their transaction is undecided. The evidence says who wrote them. If there are several outputs,
+    it is the first one on which a transaction is waited for, and the evidence is of all of them.
     """
     reading = trial.reading
     topic = application.writes
@@ -194,15 +197,33 @@ def transaction_open(trial: Trial, application: Application) -> Moment:
         }
         if not writers:
             return None
+        others = _ends_of_further(trial, application)
         return {
             "writers": sorted(writers),
             "open_records": sum(end.values()) - sum(stable.values()),
-            "last_stable": {f"{topic}-{p}": o for p, o in stable.items()},
-            "high_watermark": {f"{topic}-{p}": o for p, o in end.items()},
+            "last_stable": {f"{topic}-{p}": o for p, o in stable.items()} | others.last_stable,
+            "high_watermark": {f"{topic}-{p}": o for p, o in end.items()} | others.high_watermark,
             **_open_dead_letters(trial, application),
         }
 
     return Moment(Happening.TRANSACTION_OPEN, glimpse, evidence)
+
+
+class _Ends(NamedTuple):
+    """The ends of some topics: topic-partition -> offset."""
+
+    last_stable: Offsets
+    high_watermark: Offsets
+
+
+def _ends_of_further(trial: Trial, application: Application) -> _Ends:
+    """Return the ends of all outputs but the first one."""
+    found = _Ends({}, {})
+    for topic in application.results[1:]:
+        stable, end = trial.reading.ends(topic, application.partitions)
+        found.last_stable.update({f"{topic}-{p}": offset for p, offset in stable.items()})
+        found.high_watermark.update({f"{topic}-{p}": offset for p, offset in end.items()})
+    return found
 
 
 def _open_dead_letters(trial: Trial, application: Application) -> Evidence:
@@ -219,8 +240,11 @@ def fate_of(trial: Trial, application: Application, evidence: Evidence) -> str |
     It is the first marker of its writer above the last stable offset of then, if there is one.
     """
     writers = {producer_id for producer_id, _ in evidence["writers"]}
+    places = (place.rpartition("-") for place in evidence["last_stable"])
     stable = {
-        int(place.rpartition("-")[2]): offset for place, offset in evidence["last_stable"].items()
+        int(partition): evidence["last_stable"][f"{topic}-{partition}"]
+        for topic, _, partition in places
+        if topic == application.writes
     }
     batches = trial.reading.raw.batches(application.writes, stable)
     return next(

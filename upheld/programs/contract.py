@@ -190,6 +190,8 @@ class Program:
             output.
         upstream: An earlier stage of the same application, with its own outputs and stored states.
         narrows: The number of input partitions for each output partition.
+        further: The roles of its outputs beside the one that it `writes`. A history is judged once
+            for each of them (`upheld.history.outputs`).
         is_last_alone: Whether of a key's outputs only the last one is known. Its states are then
             one that stands for all others, and the last one.
     """
@@ -214,6 +216,7 @@ class Program:
     stored_value: Callable[[str, str], Value] | None = None
     upstream: "Program | None" = None
     narrows: int = 1
+    further: tuple[str, ...] = ()
     is_last_alone: bool = False
 
     @property
@@ -230,7 +233,7 @@ class Program:
     def topics(self) -> dict[str, str]:
         """Role -> input or output."""
         return dict.fromkeys(self.inputs, "input") | {
-            stage.writes: "output" for stage in self.stages
+            role: "output" for stage in self.stages for role in (stage.writes, *stage.further)
         }
 
     @property

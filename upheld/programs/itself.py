@@ -209,6 +209,7 @@ def program(contract: Contract, oracle: "Itself | None" = None) -> Program:
         name=contract.name,
         reads=contract.reads,
         writes=contract.writes,
+        further=contract.roles[1:],
         conflates=bool(oracle and oracle.is_last_alone),
         is_last_alone=bool(oracle and oracle.is_last_alone),
         parameters={"commit_interval_ms": 100},
@@ -262,7 +263,10 @@ def _type_of(value: object) -> str:
 
 
 class Itself:
-    """The answers of an application to its own inputs, as a history has them."""
+    """The answers of an application to its own inputs, as a history has them.
+
+    They are those of one output: the first one of its contract.
+    """
 
     def __init__(self, history: History, application: str, contract: Contract) -> None:
         self.history = history
@@ -271,8 +275,10 @@ class Itself:
         self._types = (0, dict[str, frozenset[str] | None]())  # of so many answers
 
     def answers(self) -> Iterator[Answered]:
-        """Go through the runs without a fault, in order."""
-        return (a for a in self.history.of(Answered) if a.application == self.application)
+        """Go through the answers of runs without a fault for its output, in order."""
+        own = {"", self.contract.writes}
+        answers = (a for a in self.history.of(Answered) if a.application == self.application)
+        return (answer for answer in answers if answer.output in own)
 
     def answer_to(self, inputs: Iterable[Record]) -> Answered | None:
         """Return the run on just these inputs, if there was one."""

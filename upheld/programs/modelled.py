@@ -21,7 +21,7 @@ from typing import Any, Final, Literal, NamedTuple, NoReturn
 from upheld import models
 from upheld.errors import UsageProblem
 from upheld.history import History
-from upheld.history.events import Application, Contract, ModelFile, Record
+from upheld.history.events import Application, Contract, FurtherOutput, ModelFile, Record
 from upheld.programs import itself
 from upheld.programs.contract import (
     GONE,
@@ -194,16 +194,20 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
             format=WRITTEN[program.name],
             compared_with=design.compared_with,
         )
-    (output,) = subject.output.values()
+    (role, output), *others = subject.output.items()
+    further = (
+        FurtherOutput(writes=name, format=each.format, ignore=each.ignore) for name, each in others
+    )
     return Contract(
         name=design.name,
         reads=subject.role_in,
-        writes=subject.role_out,
+        writes=role,
         format=output.format,
         ignore=output.ignore,
         shape=subject.shape,
         model=_file_of(design),
         compared_with=design.compared_with or "itself",
+        further=tuple(further),
     )
 
 

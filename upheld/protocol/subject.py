@@ -47,6 +47,7 @@ CHOSEN_BY_ROWS: Final = ("partitions", "count", "aborted_transactions")  # of an
 NO_TOPIC: Final = 'each row has topics of its own; remove `topic`, or say names = "fixed"'
 GROUP: Final = "group"  # the sign of readiness that an application gives by its group
 TEMPLATED: Final = "templated"
+MOST_OUTPUTS: Final = 8  # each is read again and again while a row runs
 FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
 Shape = Literal["map", "fold"]
@@ -216,7 +217,9 @@ class Subject(_Table):
         min_length=1, max_length=1, description="name -> what its records are made of"
     )
     output: dict[Name, OutputTable] = Field(
-        min_length=1, max_length=1, description="name -> how its records are compared"
+        min_length=1,
+        max_length=MOST_OUTPUTS,
+        description="name -> how its records are compared; the first one shows when a fault is due",
     )
     internal_topics: tuple[str, ...] = Field(
         default=(),
@@ -250,11 +253,10 @@ class Subject(_Table):
     @model_validator(mode="after")
     def _names_are_filled_in(self) -> "Subject":
         """Refuse a placeholder that nothing is filled in for, and a group of all applications."""
-        (role,) = self.input
-        (result,) = self.output
-        if role == result:
-            raise ValueError(f"an input and an output are both called {role}")
-        topics = (f"input.{role}", f"output.{result}")
+        if self.role_in in self.output:
+            raise ValueError(f"an input and an output are both called {self.role_in}")
+        self.demand_one_output(self.oracle)
+        topics = (f"input.{self.role_in}", *(f"output.{result}" for result in self.output))
         for place, text in self.texts():
             _demand_known(place, text, (*PLACEHOLDERS, *topics))
         used = set(self.placeholders())
@@ -266,25 +268,17 @@ class Subject(_Table):
 
     def _demand_names(self, used: set[str]) -> None:
         """Refuse names that are not of the kind that the file declares."""
-        table = f"[output.{self.role_out}]"
-        topic = self.output[self.role_out].topic
         if self.names == FIXED:
             if "application_id" in used:
                 raise ValueError(
                     "`names` are fixed, and {application_id} stands in a text; remove one of them"
                 )
-            if topic is None:
-                raise ValueError(f"`names` are fixed, and {table} names no `topic`")
-            if topic == self.input[self.role_in].topic:
-                raise ValueError(f"{table} has the `topic` of the input")
-            if self.internal_topics:
-                raise ValueError(
-                    "`names` are fixed, so each row has a broker of its own, on which all topics "
-                    "are those of the application; remove `internal_topics`"
-                )
-        elif topic is not None:
-            raise ValueError(f"{table}: {NO_TOPIC}")
-        elif self.group is not None and "{application_id}" not in self.group:
+            self._demand_topics()
+            return
+        for name, table in self.output.items():
+            if table.topic is not None:
+                raise ValueError(f"[output.{name}]: {NO_TOPIC}")
+        if self.group is not None and "{application_id}" not in self.group:
             raise ValueError(
                 "`group` has no {application_id} in it; each row needs a group of its own, or a "
                 'broker of its own, as by names = "fixed"'
@@ -296,11 +290,38 @@ class Subject(_Table):
                     "row needs topics of its own"
                 )
 
+    def _demand_topics(self) -> None:
+        """Refuse an output without a fixed topic of its own."""
+        known = {self.input[self.role_in].topic: "the input"}
+        for name, table in self.output.items():
+            if table.topic is None:
+                raise ValueError(f"`names` are fixed, and [output.{name}] names no `topic`")
+            if owner := known.get(table.topic):
+                raise ValueError(f"[output.{name}] has the `topic` of {owner}")
+            known[table.topic] = f"[output.{name}]"
+        if self.internal_topics:
+            raise ValueError(
+                "`names` are fixed, so each row has a broker of its own, on which all topics are "
+                "those of the application; remove `internal_topics`"
+            )
+
+    def demand_one_output(self, oracle: str) -> None:
+        """Refuse a model of several outputs: its outputs do not say which one each is for.
+
+        Raises:
+            ValueError: The oracle is a model, and there are several outputs.
+        """
+        if oracle != ITSELF and len(self.output) > 1:
+            raise ValueError(
+                f"the model {oracle} is of one output, and there are {', '.join(self.output)}; "
+                f'several are compared with those of a run without a fault (oracle = "{ITSELF}")'
+            )
+
     def topics(self, application_id: str) -> dict[str, str]:
-        """Return the topic of its input and of its output, by their names in the file."""
+        """Return the topics of its input and of its outputs, by their names in the file."""
         if self.names == FIXED:
-            (output,) = self.output.values()
-            return {self.role_in: self.input[self.role_in].topic, self.role_out: str(output.topic)}
+            outputs = {name: str(table.topic) for name, table in self.output.items()}
+            return {self.role_in: self.input[self.role_in].topic, **outputs}
         return {role: f"{application_id}-{role}" for role in (*self.input, *self.output)}
 
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -338,9 +359,9 @@ class Subject(_Table):
         return next(iter(self.input))
 
     @property
-    def role_out(self) -> str:
-        """The name of the output."""
-        return next(iter(self.output))
+    def visible_within_ms(self) -> int:
+        """The longest time until an output is visible after its input, in milliseconds."""
+        return max(table.visible_within_ms for table in self.output.values())
 
 
 def _demand_known(place: str, text: str, known: tuple[str, ...]) -> None:
@@ -406,7 +427,8 @@ def _first(error: ValidationError) -> str:
             guess = did_you_mean(name, known)
             return f"`{field}` is no field here; known are {', '.join(known)}.{guess}"
         case "too_long":
-            return f"`{field}` has more than one table; several wait for a later version."
+            most = f"there may be {MOST_OUTPUTS}" if field == "output" else "there may be one"
+            return f"`{field}` has too many tables; {most}."
     if not field:
         return sentence(wrong.said)
     return f"`{field}` is {short(wrong.given)}: {sentence(wrong.must)}"

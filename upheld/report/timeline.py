@@ -98,7 +98,7 @@ def _records(
     topics = {
         "input": {application.topics[role] for role in view.program.inputs},
         "letters": {letter.topic for letter in view.dead_letters},
-        "output": {view.table},
+        "output": {view.table, *(application.topics[role] for role in view.program.further)},
     }
     found = []
     for name, of in topics.items():

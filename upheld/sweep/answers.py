@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 from upheld.history import History
 from upheld.history.events import Answered, Application
+from upheld.history.outputs import by_output
 from upheld.programs.itself import Itself
 from upheld.sweep.life import Subject
 
@@ -30,28 +31,38 @@ def asked(subject: Subject, history: History, seconds: float) -> Asked:
         seconds: How long the answers took.
     """
     (application,) = history.of(Application)
-    assert application.contract
-    oracle = Itself(history, application.name, application.contract)
-    masks = dict.fromkeys(application.contract.ignore, "as declared")
-    for answer in history.of(Answered):
-        for path in answer.unstable:
-            masks.setdefault(path, "it differs between two runs without a fault")
+    contract = application.contract
+    assert contract
+    is_one = not contract.further
+    masks: dict[str, str] = {}
+    untraced = list[str]()
+    for own, each in zip(contract.outputs, by_output(history, application.name), strict=True):
+        place = "" if is_one else f"{own.writes} "
+        masks |= {f"{place}{path}": "as declared" for path in own.ignore}
+        for answer in each.of(Answered):
+            for path in answer.unstable:
+                masks.setdefault(f"{place}{path}", "it differs between two runs without a fault")
+        if not Itself(each, application.name, own).is_traced:
+            untraced.append(own.writes)
     text = f"{subject.manifest.name} is its own oracle: asked without a fault in {seconds:.1f} s"
     if masks:
         said = ", ".join(f"{path} ({why})" for path, why in masks.items())
         text += f"; not compared: {said}"
-    if why := _no_prefix(subject, application, oracle):
+    if why := _no_prefix(subject, application, untraced):
         claims = {check: said for check, said in subject.claims.items() if check != FOLD}
         subject = replace(subject, claims=claims)
         text += f"; no prefix rule: {why}"
     return Asked(subject, text)
 
 
-def _no_prefix(subject: Subject, application: Application, oracle: Itself) -> str:
+def _no_prefix(subject: Subject, application: Application, untraced: list[str]) -> str:
     """Return why the prefix rule is not asked of an application; empty if it is."""
-    if not oracle.is_traced:
+    if untraced:
+        contract = application.contract
+        is_one = contract is None or not contract.further
+        whose = "its keys" if is_one else f"the keys of {' and '.join(untraced)}"
         return (
-            "its keys have more or fewer outputs than inputs, so that nobody can say which outputs "
+            f"{whose} have more or fewer outputs than inputs, so that nobody can say which outputs "
             "a committed offset covers"
         )
     if subject.manifest.progress != "group" and application.mode != "exactly_once":

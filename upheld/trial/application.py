@@ -190,12 +190,16 @@ class Application:
         return self.table or self.event.topics[self.program.writes]
 
     @property
+    def results(self) -> tuple[str, ...]:
+        """Return its output topics, the first one first, without those of earlier stages."""
+        return self.writes, *(self.event.topics[role] for role in self.program.further)
+
+    @property
     def outputs(self) -> tuple[str, ...]:
-        """Return the output topics of all stages, the last stage first, then dead letters."""
+        """Return its output topics, then those of earlier stages and of dead letters."""
         roles = [*(stage.writes for stage in self.program.stages[1:]), DEAD_LETTERS]
-        return self.writes, *(
-            self.event.topics[role] for role in roles if role in self.event.topics
-        )
+        others = (self.event.topics[role] for role in roles if role in self.event.topics)
+        return tuple(dict.fromkeys([*self.results, *others]))
 
     @property
     def commits(self) -> dict[str, int]:

@@ -115,8 +115,7 @@ class Deployments:
         subject = self.manifest.application
         if subject is None:
             return {}
-        (output,) = subject.output.values()
-        return {"commit_interval_ms": output.visible_within_ms - PROMPT_MS}
+        return {"commit_interval_ms": subject.visible_within_ms - PROMPT_MS}
 
     def _timeout_ms(self, declaration: Declaration) -> int:
         """Return the transaction timeout of an application.

@@ -186,10 +186,9 @@ class Instances:
 
     def _mark_changes(self, launch: Launch) -> None:
         """Mark each setting that is another one from this start on."""
-        change = Happening.PLANNED_CHANGE
         for setting, value in launch.changes.items():
-            said = change.text.format(setting=setting, value=value)
-            self.recorder.mark(change, said, setting=setting, value=value)
+            said = Happening.PLANNED_CHANGE.text.format(setting=setting, value=value)
+            self.recorder.mark(Happening.PLANNED_CHANGE, said, setting=setting, value=value)
 
     def _open_door(self, application: Application, name: str) -> str:
         """Return the address at which an instance reaches the broker through the proxy."""

@@ -6,11 +6,13 @@ first input is asked twice, the second time behind a record in each partition th
 the application starts. Then what hangs on offsets differs too.
 """
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
 from upheld.generators.ledger import Send
 from upheld.history import events
+from upheld.history.outputs import by_output
 from upheld.kafka.reader import recorded
 from upheld.programs import PROGRAMS
 from upheld.programs.itself import (
@@ -78,8 +80,15 @@ class Oracle:
         if contract is None or contract.model or application.mode != "exactly_once":
             return
         looks = [e for e in history.of(events.Committed) if e.application == application.name]
-        oracle = Itself(history, application.name, contract)
-        if not looks or not looks[-1].offsets or not any(oracle.answers()) or oracle.is_traced:
+        oracles = [
+            Itself(each, application.name, own)
+            for own, each in zip(
+                contract.outputs, by_output(history, application.name), strict=True
+            )
+        ]
+        if not looks or not looks[-1].offsets or not any(oracles[0].answers()):
+            return
+        if all(oracle.is_traced for oracle in oracles):
             return
         inputs = below(looks[-1].offsets, self._visible(application))
         self._answering()._ask(application, contract, inputs)
@@ -103,7 +112,11 @@ class Oracle:
         )
         if question not in self.rig.answers:
             self.rig.answers[question] = self._given(application, contract, inputs)
-        given = self.rig.answers[question]
+        for given in self.rig.answers[question]:
+            self._record(application, question, given)
+
+    def _record(self, application: Application, question: Question, given: Given) -> None:
+        """Record what came of an input on one output."""
         known = {answer.outputs for answer in self.recorder.history.of(events.Answered)}
         if given.topic not in known:
             self.recorder.history.add_all(given.outputs)
@@ -113,7 +126,8 @@ class Oracle:
                 application=application.name,
                 inputs=question.inputs,
                 outputs=given.topic,
-                topics=self._topics(application, given.topic),
+                output=given.output,
+                topics=self._topics(application, given),
                 unstable=given.unstable,
                 is_ordered=given.is_ordered,
                 is_by_last_value=given.is_by_last_value,
@@ -126,27 +140,44 @@ class Oracle:
         records = self.recorder.history.of(events.Record)
         return [record for record in records if record.topic == topic and record.visible]
 
-    def _topics(self, application: Application, outputs: str) -> tuple[str, ...]:
+    def _topics(self, application: Application, given: Given) -> tuple[str, ...]:
         reads = application.program.reads
-        writes = application.program.writes
-        return outputs, f"{outputs.removesuffix(writes)}{reads}"
+        writes = given.output or application.program.writes
+        return given.topic, f"{given.topic.removesuffix(writes)}{reads}"
 
     def _given(
         self, application: Application, contract: events.Contract, inputs: list[events.Record]
-    ) -> Given:
+    ) -> tuple[Given, ...]:
+        """Return what comes of an input on each output."""
         known = next(
-            (g for q, g in self.rig.answers.items() if self._is_alike(q, application)), None
+            (given for q, given in self.rig.answers.items() if self._is_alike(q, application)), None
         )
-        due = len(inputs) if known and known.is_traced else 0
+        due = len(inputs) if known and known[0].is_traced else 0
         first = self._run(application, inputs, Fresh("once", due=due))
         if known:
-            found = Difference(
-                known.unstable, known.is_ordered, known.is_by_last_value, known.types
-            )
+            found = [
+                Difference(g.unstable, g.is_ordered, g.is_by_last_value, g.types) for g in known
+            ]
         else:
-            due = len(first.outputs) if contract.shape == "map" else 0
+            due = len(first[0].outputs) if contract.shape == "map" else 0
             second = self._run(application, inputs, Fresh("twice", shifted=True, due=due))
-            found = difference(contract, by_key(first.outputs), by_key(second.outputs))
+            found = [
+                difference(own, by_key(one.outputs), by_key(other.outputs))
+                for own, one, other in zip(contract.outputs, first, second, strict=True)
+            ]
+        return tuple(
+            self._compared(own, inputs, given, each)
+            for own, given, each in zip(contract.outputs, first, found, strict=True)
+        )
+
+    def _compared(
+        self,
+        contract: events.Contract,
+        inputs: list[events.Record],
+        first: Given,
+        found: Difference,
+    ) -> Given:
+        """Return what came on one output, with what of it can be compared."""
         has_traces = is_traced(inputs, first.outputs)
         skips_states = self._skips_states(contract) or (contract.shape == "fold" and not has_traces)
         has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
@@ -169,7 +200,9 @@ class Oracle:
         asked = (question.design, question.contract, question.mode)
         return asked == (self.manifest.name, application.program.name, application.mode)
 
-    def _run(self, application: Application, inputs: list[events.Record], fresh: Fresh) -> Given:
+    def _run(
+        self, application: Application, inputs: list[events.Record], fresh: Fresh
+    ) -> tuple[Given, ...]:
         """Run the application on a copy of its input, where no other run has its names."""
         rig = self.rig.of_a_row(self.manifest)
         try:
@@ -180,8 +213,8 @@ class Oracle:
 
     def _run_there(
         self, application: Application, inputs: list[events.Record], fresh: Fresh
-    ) -> Given:
-        """Run the application on a copy of its input, and return its outputs.
+    ) -> tuple[Given, ...]:
+        """Run the application on a copy of its input, and return what came on each output.
 
         Raises:
             AdapterBreach: It does not start, drain or end, though nothing strikes it.
@@ -192,8 +225,10 @@ class Oracle:
         topics = self.manifest.topics(identity, program.topics)
         partitions = application.inputs[application.reads]
         reading = self.rig.reading
+        roles = (program.writes, *program.further)
         reading.create(
-            {topics[program.reads]: partitions, topics[program.writes]: application.partitions}
+            {topics[program.reads]: partitions}
+            | {topics[role]: application.partitions for role in roles}
         )
         if fresh.shifted:
             self._shift(topics, program.reads, partitions)
@@ -233,14 +268,18 @@ class Oracle:
         finally:
             self.rig.pool(self.manifest).give_back(instance)
             disks.remove()
-        position = dict.fromkeys(range(application.partitions), 0)
-        written = reading.records(topics[program.writes], position, committed=True)
-        # Where names are fixed, the row has a topic of the same name.
-        outputs_of = f"{identity}-{program.writes}"
-        records = recorded(written, lambda _partition, _offset: 0)
-        outputs = tuple(record._replace(topic=outputs_of) for record in records)
+        given = []
+        for role in roles:
+            position = dict.fromkeys(range(application.partitions), 0)
+            written = reading.records(topics[role], position, committed=True)
+            # Where names are fixed, the row has a topic of the same name.
+            outputs_of = f"{identity}-{role}"
+            records = recorded(written, lambda _partition, _offset: 0)
+            outputs = tuple(record._replace(topic=outputs_of) for record in records)
+            output = role if program.further else ""
+            given.append(Given(outputs_of, outputs, (), is_ordered=True, output=output))
         reading.delete([*topics.values(), *ready.internal_topics])
-        return Given(outputs_of, outputs, (), is_ordered=True)
+        return tuple(given)
 
     def _shift(self, topics: dict[str, str], role: str, partitions: int) -> None:
         """Let each partition of an input begin at its second offset.
@@ -265,7 +304,8 @@ class Oracle:
         if group is not None and application.progress != "none":
             self._drain(application, group, topics, begin=int(fresh.shifted))
         if leads:
-            self._rest(application, topics[application.program.writes], fresh.due)
+            roles = (application.program.writes, *application.program.further)
+            self._rest(application, [topics[role] for role in roles], fresh.due)
 
     def _drain(
         self, application: Application, group: str, topics: dict[str, str], *, begin: int
@@ -277,8 +317,9 @@ class Oracle:
         Raises:
             AdapterBreach: It does not get there.
         """
-        reads = topics[application.program.reads]
-        writes = topics[application.program.writes]
+        program = application.program
+        reads = topics[program.reads]
+        writes = [topics[role] for role in (program.writes, *program.further)]
         reading = self.rig.reading
         partitions = application.inputs[application.reads]
         last = dict.fromkeys(range(partitions), begin)
@@ -292,8 +333,8 @@ class Oracle:
             done = all(
                 end == begin or committed.get(f"{reads}-{p}", 0) >= end for p, end in last.items()
             )
-            stable, end = reading.ends(writes, application.partitions)
-            return done and stable == end
+            ends = (reading.ends(topic, application.partitions) for topic in writes)
+            return done and all(stable == end for stable, end in ends)
 
         if not self.recorder.wait(self.rig.progress_s, is_drained):
             raise AdapterBreach(
@@ -301,7 +342,7 @@ class Oracle:
                 "with nothing to strike it"
             )
 
-    def _rest(self, application: Application, writes: str, due: int) -> None:
+    def _rest(self, application: Application, topics: Sequence[str], due: int) -> None:
         """Wait until outputs that no offsets tell of have been still for long enough.
 
         That is the time in which an output is visible. If fewer came than are due, or none, it is
@@ -309,8 +350,8 @@ class Oracle:
 
         Args:
             application: The application whose run this is.
-            writes: The topic of the outputs of this run.
-            due: How many outputs there have to be, as far as that is known.
+            topics: The topics of the outputs of this run.
+            due: How many records the first one has to have, as far as that is known.
 
         Raises:
             AdapterBreach: Nothing came, or it does not come to an end.
@@ -322,10 +363,10 @@ class Oracle:
 
         def is_still() -> bool:
             nonlocal count
-            count += len(reading.records(writes, position, committed=True))
-            stable, end = reading.ends(writes, application.partitions)
-            still_ms = stillness.look((count, end)) / self.rig.time_scale
-            if stable != end:
+            count += len(reading.records(topics[0], position, committed=True))
+            ends = [reading.ends(topic, application.partitions) for topic in topics]
+            still_ms = stillness.look((count, ends)) / self.rig.time_scale
+            if any(stable != end for stable, end in ends):
                 return False
             is_whole = count >= max(due, 1)
             return still_ms >= (application.visible_ms if is_whole else 1000 * self.rig.progress_s)

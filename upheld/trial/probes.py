@@ -72,30 +72,38 @@ class Probes:
 
     def outputs_seen(self, application: Application) -> int:
         """Return how many visible outputs the history has."""
+        topics = set(application.results)
         return sum(
-            record.topic == application.writes and record.visible
+            record.topic in topics and record.visible
             for record in self.recorder.history.of(events.Record)
         )
 
     def ends(self, application: Application, look: Look | None = None) -> tuple[Position, Position]:
-        """Return last stable offsets and high watermarks of the output topic.
+        """Return last stable offsets and high watermarks of the first output topic.
 
-        They are recorded if a check is to look at this moment.
+        Those of all outputs are recorded if a check is to look at this moment.
         """
-        stable, end = self.reading.ends(application.writes, application.partitions)
-        if look:
-            names = {f"{application.writes}-{p}": p for p in range(application.partitions)}
-            self.recorder.history.add(
-                events.Ends(
-                    at_ms=self.recorder.now_ms,
-                    application=application.name,
-                    look=look,
-                    reason=look.text,
-                    last_stable={name: stable[p] for name, p in names.items()},
-                    high_watermark={name: end[p] for name, p in names.items()},
-                )
+        if not look:
+            return self.reading.ends(application.writes, application.partitions)
+        found = {
+            topic: self.reading.ends(topic, application.partitions) for topic in application.results
+        }
+        stable: events.Offsets = {}
+        end: events.Offsets = {}
+        for topic, (stable_of_topic, end_of_topic) in found.items():
+            stable |= _by_place(topic, stable_of_topic)
+            end |= _by_place(topic, end_of_topic)
+        self.recorder.history.add(
+            events.Ends(
+                at_ms=self.recorder.now_ms,
+                application=application.name,
+                look=look,
+                reason=look.text,
+                last_stable=stable,
+                high_watermark=end,
             )
-        return stable, end
+        )
+        return found[application.writes]
 
     def all_decided(self, application: Application) -> bool:
         """Return whether no transaction is open on any of the outputs."""

@@ -47,7 +47,7 @@ class Question(NamedTuple):
 
 
 class Given(NamedTuple):
-    """The outputs of an input in a run without a fault."""
+    """The records of one output that come of an input in a run without a fault."""
 
     topic: str
     outputs: tuple[Record, ...]
@@ -56,6 +56,7 @@ class Given(NamedTuple):
     is_by_last_value: bool = False
     types: tuple[tuple[str, ...], ...] = ()
     is_traced: bool = False  # whether each key had as many outputs as inputs
+    output: str = ""  # the role of the topic; empty if the application has one output
 
 
 @dataclass
@@ -77,8 +78,9 @@ class Rig:
     disk: Disk | None = None  # where designs are watched
     # (design, program) -> what its starts were seen to read
     known_reads: dict[tuple[str, str], KnownReads] = field(default_factory=dict)
-    # What applications without a model gave for an input, so that no input is asked twice.
-    answers: dict[Question, Given] = field(default_factory=dict)
+    # What applications without a model gave for an input on each output, so that no input is asked
+    # twice.
+    answers: dict[Question, tuple[Given, ...]] = field(default_factory=dict)
     # Design -> the longest that a start of it took, from its process to `ready`.
     starts_s: dict[str, float] = field(default_factory=dict)
     # Design -> by how much the timeouts that it asks for itself are longer than usual.

@@ -11,6 +11,7 @@ from upheld.checks.timing import BUSY
 from upheld.checks.view import view_of
 from upheld.history import events
 from upheld.history.marks import Happening
+from upheld.history.outputs import by_output
 from upheld.injectors.proxy.timeouts import Timeout
 from upheld.kafka.consumers import ReadMessage
 from upheld.kafka.raw import RawClient
@@ -415,9 +416,11 @@ class Waits:
     def _is_out(self, application: Application) -> bool:
         """Return whether every last state is visible, and in the store if there is one."""
         self.probes.observe(application)
-        view = view_of(self.recorder.history, application.name)
+        histories = by_output(self.recorder.history, application.name)
+        views = [view_of(history, application.name) for history in histories]
         store = application.store
-        return view.is_settled and (store is None or not unsettled(view, store.rows()))
+        is_stored = store is None or not unsettled(views[0], store.rows())
+        return all(view.is_settled for view in views) and is_stored
 
     def first_output(
         self, application: Application, within_ms: int, known: int | None = None

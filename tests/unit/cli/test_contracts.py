@@ -121,6 +121,34 @@ def test_a_design_that_is_its_own_oracle(capsys: pytest.CaptureFixture[str]) -> 
     assert out.endswith("oracle     itself: right is what it gives without a fault\n")
 
 
+def _with_alerts() -> None:
+    """Give the design a second output."""
+    told = DESIGN.replace('"{output.totals}"', '"{output.totals}", "{output.alerts}"')
+    Path("design.toml").write_text(
+        told.replace("[process.app]", '[output.alerts]\nformat = "bytes"\n[process.app]')
+    )
+
+
+def test_each_output_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
+    """A line names all of them, each with its format and what is not compared."""
+    _with_alerts()
+    file = Path("design.toml")
+    file.write_text(file.read_text().replace('oracle = "orders.py:TOTALS"\n', ""))
+
+    assert "writes     totals, json, without $.at; alerts, bytes\n" in said(capsys, ".")
+
+
+def test_a_model_has_one_output(capsys: pytest.CaptureFixture[str]) -> None:
+    """Its outputs do not say which topic they are for."""
+    _with_alerts()
+    sentence = "the model orders.py:TOTALS is of one output, and there are totals, alerts"
+    assert sentence in refused(capsys, "contract", ".")
+
+    file = Path("design.toml")
+    file.write_text(file.read_text().replace('oracle = "orders.py:TOTALS"\n', ""))
+    assert f"design.toml: {sentence}" in refused(capsys, "contract", "orders.py:TOTALS")
+
+
 @pytest.mark.parametrize(
     ("before", "after", "sentence"),
     [

@@ -157,7 +157,7 @@ def test_a_choice_narrows_the_guarantees(capsys: pytest.CaptureFixture[str]) -> 
     assert [line.split()[0] for line in lines[1:4]] == ["transactions:", "G22", "G23"]
     assert "replay: " not in "\n".join(lines)
     lines = said(capsys, "--guarantee", "G17", "--program", "relay").splitlines()
-    assert lines[1] == "72 guarantees, 72 specified, 0 untested"
+    assert lines[1] == "73 guarantees, 73 specified, 0 untested"
 
 
 def test_json_keeps_its_keys(capsys: pytest.CaptureFixture[str]) -> None:

@@ -29,6 +29,9 @@ sample = "orders.jsonl"
 [process.app]
 command = ["true", "{bootstrap}", "{application_id}", "{input.orders}", "{output.costs}"]
 """
+ALERTING = APPLICATION.replace("{output.costs}", "{output.costs} {output.alerts}").replace(
+    "[process.app]", "[output.alerts]\n[process.app]"
+)
 
 
 @pytest.fixture(autouse=True)
@@ -67,7 +70,9 @@ def design(folder: str, text: str = DESIGN, **fields: str) -> str:
         ("run --design plain --oracle previous", "name both, as --from N --to N+1"),
         ("run --from plain --to relays", "have no program in common"),
         ("run --from plain --to exact", "have no mode in common"),
-        ("run --from plain --to shop", "have not the same inputs and outputs"),
+        ("run --from plain --to shop", "has no [input.orders], which "),
+        ("run --from shop --to alerting", "shop/design.toml has no [output.alerts], which "),
+        ("run --from alerting --to shop", "shop/design.toml has no [output.alerts], which "),
     ],
 )
 def test_what_makes_no_sense(
@@ -78,6 +83,7 @@ def test_what_makes_no_sense(
     design("relays", program="relay", mode="at_least_once")
     design("exact", program="ledger", mode="exactly_once")
     design("shop", APPLICATION)
+    design("alerting", ALERTING)
 
     assert main(line.split()) == 4
 

@@ -106,7 +106,7 @@ def test_outputs_none_of_which_is_json_are_bytes(
     unreadable: int, count: int, lines: list[str]
 ) -> None:
     """If one of them is JSON, the others are mistakes."""
-    outputs = Outputs(count=count, unreadable=unreadable)
+    outputs = {"costs": Outputs(count=count, unreadable=unreadable)}
     added = additions(tomllib.loads(TEXT), FOLDER, seen(outputs=outputs))
 
     assert [each.line for each in added if each.table] == lines

@@ -26,7 +26,7 @@ SOUND: dict[str, Any] = {
     "reset": "earliest",
     "topics": TOPICS,
     "commits": Commits(by=("txn_offset_commit",), count=3, usual_gap_ms=100, done=60, due=60),
-    "outputs": Outputs(count=60),
+    "outputs": {"costs": Outputs(count=60)},
     "end": End(signal="SIGTERM", seconds=0.1, code=0),
 }
 ROOT = Path(__file__).parents[3]
@@ -37,12 +37,12 @@ APART: dict[str, Any] = {
     "groups": {},
     "transactions": {},
     "commits": Commits(due=60),
-    "outputs": Outputs(count=60),
+    "outputs": {"costs": Outputs(count=60)},
 }
 
 
 def found(design: Manifest = ORDERS, **changes: Any) -> list[Finding]:
-    """Return what is found in the example, if it had been seen to do this."""
+    """Return what is found in an example, if it had been seen to do this."""
     seen = Seen.model_validate(SOUND | changes)
     return findings(Case(design, Visit(seen, (), ())))
 
@@ -54,17 +54,27 @@ def troubles(design: Manifest = ORDERS, **changes: Any) -> dict[str, str]:
 
 def test_an_application_without_mistakes_can_be_judged() -> None:
     """All that it does is named, and nothing has to be done."""
-    fine = found()
-
-    assert is_judgeable(fine)
-    assert [each.way_out for each in fine] == [""] * len(fine)
+    for fine in (found(), found(**ALERTING)):
+        assert is_judgeable(fine)
+        assert [each.way_out for each in fine] == [""] * len(fine)
 
 
 UNKNOWN = Topics(given=GIVEN, unknown=("orders",))
 ELSEWHERE = Topics(given=GIVEN, read=("doctor-1-orders",), written=("costs",))
 MAKING = TOPICS.model_copy(update={"created": ("doctor-1-totals-changelog", "doctor-1-costs")})
 SHARING = TOPICS.model_copy(update={"created": ("totals-changelog",)})
-NEVER = {"ready_s": None, "commits": Commits(), "outputs": Outputs(), "reset": None}
+NEVER: dict[str, Any] = {"ready_s": None, "commits": Commits(), "outputs": {}, "reset": None}
+NOTHING: dict[str, Any] = {"outputs": {"costs": Outputs()}}
+UNREADABLE = Outputs(count=60, unreadable=60, first_unreadable="{'a'")
+ALERTS = GIVEN | {"alerts": "doctor-1-alerts"}
+BOTH = ("doctor-1-costs", "doctor-1-alerts")
+ALERTING: dict[str, Any] = {
+    "design": load(str(ROOT / "examples" / "alerts")),
+    "topics": Topics(given=ALERTS, read=("doctor-1-orders",), written=BOTH),
+    "outputs": {"costs": Outputs(count=60), "alerts": Outputs(count=9)},
+}
+OUTSIDE_TOPICS = ALERTING["topics"].model_copy(update={"outside": ("doctor-1-alerts",)})
+COSTS_ALONE = ALERTING["topics"].model_copy(update={"written": ("doctor-1-costs", "alerts")})
 PATIENT = Group(protocol="classic", members=1, session_timeout_ms=45_000)
 OUTSIDE = Commits(by=("offset_commit",), count=3, done=60, due=60)
 TROUBLES = [
@@ -75,10 +85,15 @@ TROUBLES = [
     ("topic", "wrong", {"topics": Topics(given=GIVEN, read=("orders",))}),
     ("topic", "wrong", {"topics": Topics(given=GIVEN)}),
     ("output-topic", "wrong", {"topics": ELSEWHERE}),
-    ("no-output", "wrong", {"outputs": Outputs()}),
     ("internal-topics", "wrong", {"topics": MAKING}),
     ("internal-topics", "wrong", {"topics": SHARING}),
-    ("format", "wrong", {"outputs": Outputs(count=60, unreadable=60, first_unreadable="{'a'")}),
+    ("output-topic", "wrong", ALERTING | {"topics": COSTS_ALONE}),
+    ("no-output", "wrong", {"outputs": {"costs": Outputs()}}),
+    ("no-output", "wrong", ALERTING | {"outputs": {}}),
+    ("no-output", "note", ALERTING | {"outputs": {"costs": Outputs(count=60)}}),
+    ("format", "wrong", {"outputs": {"costs": UNREADABLE}}),
+    ("format", "wrong", ALERTING | {"outputs": ALERTING["outputs"] | {"alerts": UNREADABLE}}),
+    ("outside-transaction", "note", ALERTING | {"topics": OUTSIDE_TOPICS}),
     ("group", "wrong", {"groups": {"doctor-1-v2": GROUP}}),
     ("group", "wrong", {"groups": {"orders": GROUP}}),
     ("no-group", "wrong", {"groups": {}, "is_stalled": True}),
@@ -87,7 +102,7 @@ TROUBLES = [
     ("transactional-id", "wrong", {"transactions": {"orders-a": 10_000}}),
     ("transaction-timeout", "note", {"transactions": {"doctor-1-a": 60_000}}),
     ("read-uncommitted", "note", {"isolation": ("read_uncommitted",)}),
-    ("read-uncommitted", "wrong", {"outputs": Outputs(count=60, aborted=2)}),
+    ("read-uncommitted", "wrong", {"outputs": {"costs": Outputs(count=60, aborted=2)}}),
     ("reset-latest", "wrong", {"reset": "latest"}),
     ("auto-commit", "note", {"commits": OUTSIDE}),
     ("auto-commit", "note", {"commits": OUTSIDE.model_copy(update={"ahead": True})}),
@@ -218,7 +233,11 @@ def test_progress_in_no_group_is_no_mistake() -> None:
 @pytest.mark.parametrize(
     ("code", "changes", "said"),
     [
-        ("no-output", {"outputs": Outputs(), "is_stalled": True}, "it was given 60 records"),
+        (
+            "no-output",
+            {"outputs": {"costs": Outputs()}, "is_stalled": True},
+            "it was given 60 records",
+        ),
         ("stalled", {"is_stalled": True}, "60 outputs of 60 records are visible"),
         ("dies", {"ended_early": 1, "end": None}, "60 outputs of 60 records are visible"),
         ("reset-latest", {"reset": "latest"}, "its first start began at the end of the input"),

@@ -51,8 +51,8 @@ class Resting(visit._Visit):
         assert self.manifest.application
         self.subject = self.manifest.application
         self.patience = Patience(start_s=8)
-        self.output = "doctor-1-costs"
-        self.outputs_end = ends
+        self.outputs = {"costs": "doctor-1-costs"}
+        self.outputs_end = [(ends, ends)]
         nothing: Any = SimpleNamespace(poll=lambda: None)
         self.process = nothing
         reading: Any = SimpleNamespace(ends=lambda *_: (ends | {0: end()}, ends | {0: end()}))

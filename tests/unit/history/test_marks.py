@@ -54,6 +54,7 @@ def test_an_older_mark_is_read_by_its_text(happening: Happening) -> None:
     """A mark that was recorded before there were codes gives its code by its text."""
     words = {"which": "another worker", "api": "EndTxn", "side": "after", "request": "EndTxn"}
     words |= {"timeout": "session timeout", "asked": "45000", "given": "10000"}
+    words |= {"setting": "the mode", "value": "at_least_once"}
     text = happening.text.format(**words)
 
     assert happening_of(text) is happening

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from upheld.errors import UsageProblem
+from upheld.programs.modelled import contract_of, program
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import BRIDGE, load
 
@@ -67,7 +68,7 @@ def test_a_bridge_answers_for_it(folder: Path) -> None:
     assert design.command[:3] == (sys.executable, "-m", BRIDGE)
     assert design.command[3:] == (str(folder / "design.toml"), *design.programs)
     assert design.application
-    assert (design.application.role_in, design.application.role_out) == ("orders", "costs")
+    assert design.application.role_in == "orders"
     assert design.application.input["orders"].sample == folder / "orders.jsonl"
 
 
@@ -160,12 +161,49 @@ def test_names_as_deployed(folder: Path) -> None:
     assert design.cannot == (Limit.TOPIC_NAMES,)
 
 
+def test_several_outputs(folder: Path) -> None:
+    """Each has a topic and a table of its own, and rows wait for the slowest."""
+    alerts = '[output.alerts]\nformat = "bytes"\nvisible_within_ms = 3_000\n'
+    told = 'ALERTS = "{output.alerts}"\n'
+    text = GOOD.replace("[process.app]", f"{alerts}[process.app]")
+    (folder / "design.toml").write_text(text + told)
+    design = load(str(folder))
+
+    assert design.application
+    assert list(design.application.output) == ["costs", "alerts"]
+    assert design.application.visible_within_ms == 3_000
+    assert design.topics("trial-1", ["orders", "costs", "alerts"]) == {
+        "orders": "trial-1-orders",
+        "costs": "trial-1-costs",
+        "alerts": "trial-1-alerts",
+    }
+    contract = contract_of(design)
+    assert contract
+    assert contract.roles == ("costs", "alerts")
+    assert [(each.format, each.ignore) for each in contract.outputs] == [
+        ("json", ("$.at",)),
+        ("bytes", ()),
+    ]
+    program_topics = program(contract).topics
+    assert program_topics == {"orders": "input", "costs": "output", "alerts": "output"}
+
+
 @pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ('topic = "shop.orders"', "", "[input.orders]: `names` are fixed, and it names no `topic`"),
         ('topic = "shop.costs"', "", "`names` are fixed, and [output.costs] names no `topic`"),
         ("shop.costs", "shop.orders", "[output.costs] has the `topic` of the input"),
+        (
+            "[process.app]",
+            '[output.alerts]\ntopic = "shop.costs"\n[process.app]',
+            "[output.alerts] has the `topic` of [output.costs]",
+        ),
+        (
+            "[process.app]",
+            "[output.alerts]\n[process.app]",
+            "`names` are fixed, and [output.alerts] names no `topic`",
+        ),
         ("pricing", "{application_id}", "{application_id} stands in a text; remove one of them"),
         ('"fixed"', '"fix"', "`names` is 'fix'"),
         ("[input", 'internal_topics = ["changes"]\n[input', "remove `internal_topics`"),
@@ -270,7 +308,28 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
         (
             "[process.app]",
             '[process.other]\ncommand = ["true"]\n[process.app]',
-            "`process` has more than one table",
+            "`process` has too many tables; there may be one.",
+        ),
+        (
+            "[output.costs]",
+            "\n".join(f"[output.o{number}]" for number in range(8)) + "\n[output.costs]",
+            "`output` has too many tables; there may be 8.",
+        ),
+        (
+            "[output.costs]",
+            "[output.alerts]\n[output.costs]",
+            "no process is told {output.alerts}; name it in `environment`.",
+        ),
+        (
+            "[output.costs]",
+            '[output.alerts]\ntopic = "a"\n[output.costs]',
+            "[output.alerts]: each row has topics of its own",
+        ),
+        (
+            'group = "{application_id}"',
+            'group = "{application_id}"\noracle = "app.py:ORDERS"\n[output.alerts]',
+            "the model app.py:ORDERS is of one output, and there are alerts, costs; several are "
+            'compared with those of a run without a fault (oracle = "itself").',
         ),
         ("app.py", "none.py", "`process.app.command` runs none.py, which does not exist"),
         ('version = "1"', 'version = "1"\ncommand = ["true"]', "`command` is a field of a design"),

@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from upheld.history import History
-from upheld.history.events import Answered, Application, Contract, Record
+from upheld.history.events import Answered, Application, Contract, FurtherOutput, Record
 from upheld.protocol.messages import Mode
 from upheld.sweep.answers import asked
 from upheld.sweep.life import CLAIMS, Subject
@@ -64,6 +64,33 @@ def test_what_is_not_compared_is_said() -> None:
         "$.id (it differs between two runs without a fault)"
     )
     assert said.subject.claims == CLAIMS
+
+
+def test_each_output_says_what_is_not_compared() -> None:
+    """A field has the name of its output, and so has what shows no input."""
+    one = answered([b"ada", b"bob"])
+    history = History()
+    for event in one.events:
+        if isinstance(event, Application):
+            assert event.contract
+            alerts = FurtherOutput(writes="alerts", format="json")
+            contract = event.contract.model_copy(update={"further": (alerts,)})
+            history.add(event.model_copy(update={"contract": contract}))
+        elif isinstance(event, Answered):
+            history.add(event.model_copy(update={"output": "costs"}))
+            alerted = {"output": "alerts", "outputs": "alerted", "unstable": ("$.now",)}
+            history.add(record("alerted", 0, b"ada"))
+            history.add(event.model_copy(update=alerted))
+        else:
+            history.add(event)
+    said = asked(subject(), history, 4.25)
+
+    assert said.text == (
+        "shop is its own oracle: asked without a fault in 4.2 s; not compared: costs $.at (as "
+        "declared), alerts $.now (it differs between two runs without a fault); no prefix rule: "
+        "the keys of alerts have more or fewer outputs than inputs, so that nobody can say which "
+        "outputs a committed offset covers"
+    )
 
 
 @pytest.mark.parametrize("outputs", [[b"ada"], [b"ada", b"bob", b"bob"]], ids=["fewer", "more"])

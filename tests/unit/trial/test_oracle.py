@@ -11,7 +11,15 @@ from attempts import timeless
 
 from upheld.generators.ledger import Send
 from upheld.history import History
-from upheld.history.events import Answered, Application, Contract, ModelFile, Record
+from upheld.history.events import (
+    Answered,
+    Application,
+    Committed,
+    Contract,
+    FurtherOutput,
+    ModelFile,
+    Record,
+)
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Ready, Stopped
 from upheld.trial.application import Application as Applied
@@ -21,6 +29,7 @@ from upheld.trial.rig import Given, Rig
 from upheld.verdicts import AdapterBreach
 
 CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json")
+TWO = CONTRACT.model_copy(update={"further": (FurtherOutput(writes="alerts", format="json"),)})
 
 
 class Asked(Oracle):
@@ -38,16 +47,21 @@ class Asked(Oracle):
         dues: list[int] = cast(Any, self.recorder).dues
         return dues
 
-    def _run(self, _: Any, inputs: Any, fresh: Fresh) -> Given:
+    def _run(self, application: Any, inputs: Any, fresh: Fresh) -> tuple[Given, ...]:
         self.runs.append((len(inputs), fresh.shifted))
         self.dues.append(fresh.due)
         number = len(self.runs)
         value = f'{{"cost": 1, "run": {number}}}'.encode()
-        outputs = tuple(
-            Record(f"run-{number}-costs", 0, offset, 0, record.key, value)
-            for offset, record in enumerate(inputs)
-        )
-        return Given(f"run-{number}-costs", outputs, (), is_ordered=True)
+        further = application.program.further
+        given = []
+        for role in ("costs", *further):
+            outputs = tuple(
+                Record(f"run-{number}-{role}", 0, offset, 0, record.key, value)
+                for offset, record in enumerate(inputs[: 1 if role in further else None])
+            )
+            output = role if further else ""
+            given.append(Given(f"run-{number}-{role}", outputs, (), is_ordered=True, output=output))
+        return tuple(given)
 
 
 @pytest.fixture
@@ -82,7 +96,10 @@ def attempt(rig: Any, records: int, contract: Contract | None = CONTRACT) -> tup
         reads="in",
         inputs={"in": 4},
         program=SimpleNamespace(
-            name=contract.name if contract else "", reads="orders", writes="costs"
+            name=contract.name if contract else "",
+            reads="orders",
+            writes="costs",
+            further=contract.roles[1:] if contract else (),
         ),
     )
     return oracle, application
@@ -190,7 +207,7 @@ def test_outputs_that_no_offsets_tell_of_are_waited_for(
     oracle = Oracle(timed.recorder, timed.rig, timed.manifest)
     application: Any = SimpleNamespace(partitions=1, visible_ms=2_100)
 
-    oracle._rest(application, "costs", due)
+    oracle._rest(application, ["costs"], due)
 
     assert ends_ms <= timed.recorder.now_ms < ends_ms + 100
 
@@ -213,7 +230,7 @@ def test_outputs_that_do_not_come_to_rest_are_no_answer(
     application: Any = SimpleNamespace(partitions=1, visible_ms=2_100)
 
     with pytest.raises(AdapterBreach, match=said):
-        oracle._rest(application, "costs", 0)
+        oracle._rest(application, ["costs"], 0)
 
 
 @pytest.mark.parametrize(
@@ -271,6 +288,38 @@ def test_a_program_whose_outputs_skip_states_is_compared_by_its_last_values(
     (answer,) = answers(oracle)
 
     assert answer.is_by_last_value == is_by_last_value
+
+
+def test_each_output_has_an_answer_of_its_own(rig: SimpleNamespace) -> None:
+    """One run answers for all of them, and each has unstable fields of its own."""
+    oracle, application = attempt(rig, 3, TWO)
+    oracle.ask(cast(Applied, application))
+
+    assert oracle.runs == [(3, False), (3, True)]
+    assert [(each.output, each.outputs, each.unstable) for each in answers(oracle)] == [
+        ("costs", "run-1-costs", ("$.run",)),
+        ("alerts", "run-1-alerts", ("$.run",)),
+    ]
+    assert [each.topics for each in answers(oracle)] == [
+        ("run-1-costs", "run-1-orders"),
+        ("run-1-alerts", "run-1-orders"),
+    ]
+
+
+@pytest.mark.parametrize(("contract", "runs"), [(CONTRACT, []), (TWO, [(2, False)])])
+def test_the_committed_input_is_asked_if_an_output_does_not_show_its_input(
+    rig: SimpleNamespace, contract: Contract, runs: list[tuple[int, bool]]
+) -> None:
+    """The first output has one record for each input, and the second one has fewer."""
+    oracle, application = attempt(rig, 3, contract)
+    oracle.ask(cast(Applied, application))
+    oracle.runs.clear()
+    oracle.recorder.history.add(
+        Committed(at_ms=0, application="orders", offsets={"in-0": 2}, stable_ms=0, down=True)
+    )
+    oracle.ask_below_the_commit(cast(Applied, application))
+
+    assert oracle.runs == runs
 
 
 MODELLED = CONTRACT.model_copy(

@@ -1,0 +1,64 @@
+"""An order service with two outputs: costs of orders, and alerts of large ones.
+
+Costs and alerts of a batch are in one transaction with the offsets that they came from. A failure
+ends the process, and its supervisor starts it again.
+"""
+
+import json
+import os
+import signal
+import threading
+
+from confluent_kafka import Consumer, Producer
+
+BATCH = 500  # orders in a transaction at most
+WAIT_S = 0.1
+LARGE_CENTS = 1_400
+SESSION_TIMEOUT_MS = int(os.environ["SESSION_TIMEOUT_MS"])
+
+
+def main() -> None:
+    """Serve until SIGTERM."""
+    stopping = threading.Event()
+    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    consumer = Consumer(
+        {
+            "bootstrap.servers": os.environ["KAFKA"],
+            "group.id": os.environ["GROUP"],
+            "session.timeout.ms": SESSION_TIMEOUT_MS,
+            "heartbeat.interval.ms": SESSION_TIMEOUT_MS // 4,
+            "isolation.level": "read_committed",
+            "enable.auto.commit": False,
+            "auto.offset.reset": "earliest",
+        }
+    )
+    producer = Producer(
+        {
+            "bootstrap.servers": os.environ["KAFKA"],
+            "transactional.id": os.environ["TRANSACTIONAL_ID"],
+            "transaction.timeout.ms": int(os.environ["TRANSACTION_TIMEOUT_MS"]),
+        }
+    )
+    producer.init_transactions()
+    consumer.subscribe([os.environ["ORDERS"]])
+    while not stopping.is_set():
+        orders = [each for each in consumer.consume(BATCH, WAIT_S) if not each.error()]
+        if not orders:
+            continue
+        producer.begin_transaction()
+        for message in orders:
+            order = json.loads(message.value() or b"")
+            cents = order["quantity"] * order["price_cents"]
+            cost = json.dumps({"order": order["id"], "cost_cents": cents})
+            producer.produce(os.environ["COSTS"], cost, message.key())
+            if cents >= LARGE_CENTS:
+                producer.produce(os.environ["ALERTS"], f"large: {order['id']}", message.key())
+        # A partition that has just been assigned, and not read yet, has no position.
+        read = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
+        producer.send_offsets_to_transaction(read, consumer.consumer_group_metadata())
+        producer.commit_transaction()
+    consumer.close()
+
+
+if __name__ == "__main__":
+    main()
