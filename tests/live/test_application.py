@@ -138,3 +138,23 @@ def test_a_total_for_each_batch_is_compared_by_its_last_values(
     assert set(found.totals) == anomalies
     assert found.rests_on == ["last value per key", "prefix"]
     assert judge(tmp_path / "out" / found.history).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("folder", "name", "verdict"),
+    [
+        ("alerts", "alerts", Verdict.UPHELD),
+        ("alerts/naive", "alerts-naive", Verdict.VIOLATED),
+    ],
+)
+def test_each_of_two_outputs_is_judged(
+    broker: Broker, tmp_path: Path, folder: str, name: str, verdict: Verdict
+) -> None:
+    """Alerts outside of the transaction are there before the offsets that they came from."""
+    found = judged(broker, tmp_path / "out", EXAMPLES.parent / folder, SAFE, name=name)
+    history = reading.read(tmp_path / "out" / found.history)
+
+    assert found.verdict is verdict, found.reason
+    assert set(found.totals) == ({"ahead-of-commit"} if verdict is Verdict.VIOLATED else set())
+    assert {each.output for each in history.of(Answered)} == {"costs", "alerts"}
+    assert judge(tmp_path / "out" / found.history).verdict == verdict

@@ -3,6 +3,7 @@
 Each declares the anomalies that it can find, and what it must have seen.
 """
 
+from collections import Counter
 from collections.abc import Callable, Sequence, Set
 from functools import partial, wraps
 from typing import Any, Final, TypeVar
@@ -91,28 +92,32 @@ def _of_all(
 ) -> list[Anomaly]:
     """Return the anomalies of all outputs, each of which says its output.
 
-    An anomaly of one output counts, whether or not another output can be judged.
+    An anomaly that every output shows alike is one of the application, and is returned once. An
+    anomaly of one output counts, whether or not another output can be judged.
 
     Raises:
         NotOffered: No anomaly was found, and an output cannot be judged.
         Inconclusive: The same, and nothing is proved of an output.
     """
-    found = list[Anomaly]()
+    found: dict[str, list[Anomaly]] = {}
     unproved = list[NotOffered | Inconclusive]()
     for history in histories:
         output = output_of(history, application)
         try:
-            anomalies = judged(history, application)
+            found[output] = judged(history, application)
         except (NotOffered, Inconclusive) as reason:
             unproved.append(type(reason)(f"of the output {output}: {reason}"))
-            continue
-        found += [
-            each.model_copy(update={"text": f"output {output}: {each.text}"}) for each in anomalies
-        ]
-    is_enough = is_any_enough and len(unproved) < len(histories)
-    if unproved and not found and not is_enough:
+    is_enough = is_any_enough and bool(found)
+    if unproved and not any(found.values()) and not is_enough:
         raise next((each for each in unproved if isinstance(each, Inconclusive)), unproved[0])
-    return found
+    outputs = Counter(each for anomalies in found.values() for each in dict.fromkeys(anomalies))
+    of_the_application = [each for each, count in outputs.items() if count == len(histories)]
+    return of_the_application + [
+        each.model_copy(update={"text": f"output {output}: {each.text}"})
+        for output, anomalies in found.items()
+        for each in anomalies
+        if each not in of_the_application
+    ]
 
 
 def demand(name: str, history: History, application: str, struck: Struck) -> None:

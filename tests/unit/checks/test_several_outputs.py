@@ -193,6 +193,22 @@ def test_a_partition_has_one_owner_by_the_outputs_that_show_it() -> None:
     assert found("owners", told(shown, *batches)) == ["fenced-but-emitting output costs"]
 
 
+def test_what_every_output_shows_is_said_once() -> None:
+    """It is one of the application, and of no output."""
+    early = Committed(
+        at_ms=1,
+        application="app",
+        offsets={"in-0": 4},
+        stable_ms=0,
+        down=False,
+        high_watermark={"in-0": 6},
+    )
+    shown = [*costs("costs", ORDERS), *alerts("alerts", ORDERS)]
+    (anomaly,) = judged("caught-up", told(shown, early))
+
+    assert (anomaly.name, anomaly.text.startswith("output")) == ("stuck", False)
+
+
 def test_an_output_outside_of_any_transaction_is_named() -> None:
     """It may be any of them; at least once there need be no transaction."""
 

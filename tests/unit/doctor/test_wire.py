@@ -12,6 +12,7 @@ from kio.schema.fetch.v13 import request as v13
 from kio.schema.index import api_key_map
 from kio.schema.metadata.v9 import response as v9
 from kio.schema.offset_commit.v8 import request as outside
+from kio.schema.produce.v9.request import TopicProduceData
 from kio.schema.txn_offset_commit.v3 import request as inside
 from kio.static.primitive import i8, i16, i32, i32Timedelta, i64
 
@@ -120,6 +121,25 @@ def test_only_a_transactional_id_has_a_timeout(wire: Wire, transactional_id: str
     )
 
     assert wire.transactions == ({transactional_id: 6_000} if transactional_id else {})
+
+
+@pytest.mark.parametrize("transactional_id", ["orders-a", None])
+def test_a_topic_that_is_written_outside_of_transactions(
+    wire: Wire, transactional_id: str | None
+) -> None:
+    """A producer without a transactional id writes in none."""
+    heard(
+        wire,
+        "produce",
+        9,
+        transactional_id=transactional_id,
+        acks=i16(-1),
+        timeout=SIX_S,
+        topic_data=(TopicProduceData(name="alerts", partition_data=()),),
+    )
+
+    assert wire.written == {"alerts": 1}
+    assert wire.outside == (set() if transactional_id else {"alerts"})
 
 
 def fetch(wire: Wire, offset: int, isolation: int) -> None:

@@ -1,11 +1,12 @@
 """The state of one application: its input, and how far it was read."""
 
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
 from attempts import Attempt, timeless
 
-from upheld.trial.application import Input
+from upheld.trial.application import Application, Input
 
 
 @pytest.fixture
@@ -60,3 +61,20 @@ def test_the_table_of_a_design_takes_the_place_of_the_output(attempt: Attempt) -
     application.table = "changelog"
 
     assert (application.writes, application.outputs) == ("changelog", ("changelog",))
+
+
+def test_further_outputs_are_read_too(attempt: Attempt) -> None:
+    """Each is read once, also if it has the name of a dead-letter topic."""
+    declared = attempt.application().deployment
+    further = ("alerts", "dead_letters")
+    topics = declared.event.topics | {role: f"trial-{role}" for role in further}
+    application = Application(
+        replace(
+            declared,
+            program=replace(declared.program, further=further),
+            event=declared.event.model_copy(update={"topics": topics}),
+        )
+    )
+
+    results = ("trial-relay-output", "trial-alerts", "trial-dead_letters")
+    assert (application.results, application.outputs) == (results, results)
