@@ -45,7 +45,7 @@ def starts(scene: Scene, actor: str) -> None:
 
 @when(parsers.parse("{actor:Actor} starts {how:Start}", extra_types=TYPES))
 def starts_otherwise(scene: Scene, actor: str, how: str) -> None:
-    """Start instance a in view, where it may refuse to, or with another setting than before."""
+    """Start instance a in view, with another setting, or where it may refuse to."""
     interval = how.removeprefix(COMMIT_INTERVAL)
     launch = Launch(
         cold=how == "with nothing prepared",

@@ -150,7 +150,7 @@ def test_a_total_for_each_batch_is_compared_by_its_last_values(
 def test_each_of_two_outputs_is_judged(
     broker: Broker, tmp_path: Path, folder: str, name: str, verdict: Verdict
 ) -> None:
-    """Alerts outside of the transaction are there before the offsets that they came from."""
+    """Alerts outside of the transaction are there before their offsets."""
     found = judged(broker, tmp_path / "out", EXAMPLES.parent / folder, SAFE, name=name)
     history = reading.read(tmp_path / "out" / found.history)
 

@@ -1,11 +1,11 @@
 """The strength of a verdict: its oracle, and what that could be asked.
 
 The oracle says what is right. It is the model of a shipped program, a model that a user wrote, or
-a run without a fault: of the release before the one that is judged, or of the application itself.
-A row asks up to three questions. The *relation* is which outputs there are, and how often. The
-*order* is that of the outputs of a key. The *prefix* is that outputs and committed offsets go
-together. An oracle may have no answer to one of them. The *last value per key* is what is left of
-the relation where only the ends of keys are known.
+a run without a fault. That is a run of the release before, or of the application itself. A row
+asks up to three questions. The *relation* is which outputs there are, and how often. The *order* is
+that of the outputs of a key. The *prefix* is that outputs and committed offsets go together. An
+oracle may have no answer to one of them. The *last value per key* is what is left of the relation
+where only the ends of keys are known.
 """
 
 from collections.abc import Iterable, Iterator

@@ -150,7 +150,7 @@ class Cores:
 
 
 def is_left_by_others(most: float, within_s: float) -> bool:
-    """Return whether others leave the cores: they take at most that share, looked at for a while.
+    """Return whether others take at most that share of the cores, for a while.
 
     Args:
         most: The share of all cores, 0 to 1.

@@ -65,10 +65,10 @@ class Launch:
     @property
     def changes(self) -> dict[str, str]:
         """Each setting that is another one from this start on, and its value in words."""
-        found = {"the mode": self.mode} if self.mode else {}
+        found: dict[str, str] = {"the mode": self.mode} if self.mode else {}
         if self.commit_interval_ms is not None:
             found["the commit interval"] = f"{self.commit_interval_ms} ms"
-        return dict(found)
+        return found
 
 
 AS_USUAL: Final = Launch()

@@ -201,7 +201,7 @@ def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() ->
     ],
 )
 def test_a_planned_change_has_to_reach_the_application(row: str, placeholder: str) -> None:
-    """A start with another setting means nothing to an application that is not told it."""
+    """A start with another setting is nothing to an application that is not told it."""
     orders = load(str(Path(__file__).parents[3] / "examples" / "orders"))
     assert orders.application
     process = orders.application.process["app"]

@@ -30,7 +30,7 @@ def test_two_releases_have_nothing_else() -> None:
 
 
 def test_a_release_compared_with_the_one_before_has_all_rows() -> None:
-    """Whatever one release is held to is judged, by what the earlier one says."""
+    """The rows of one release are judged, by what the earlier one says."""
     following_it = following().model_copy(update={"compared_with": "previous"})
     rows = promised(FOUND, following_it)
 

@@ -52,7 +52,7 @@ def test_a_moment_says_nothing() -> None:
 def test_others_are_waited_for(
     monkeypatch: pytest.MonkeyPatch, shares: list[float], is_left: bool
 ) -> None:
-    """The first look at which they take little is enough; after the time nobody waits on."""
+    """The first look at which they take little is enough, if it comes in time."""
     monkeypatch.setattr(host, "CORES_LOOK_S", 0.01)
     monkeypatch.setattr(
         host.Cores, "others", lambda *_: shares.pop(0) if len(shares) > 1 else shares[0]

@@ -42,7 +42,7 @@ def begin(consumer: Consumer) -> dict[int, int]:
 
 
 def keep(offsets: dict[int, int]) -> None:
-    """Write the checkpoint: it is the old one or the new one, whenever the process dies."""
+    """Write the checkpoint, which is the old one or the new one after a death."""
     new = CHECKPOINT.with_suffix(".new")
     new.write_text(json.dumps(offsets))
     new.replace(CHECKPOINT)

@@ -1,4 +1,4 @@
-"""Recovers from a failure within its process, as engines do that have tasks, and says so."""
+"""Recovers from a failure within its process, as some engines do, and says so."""
 
 from upheld.adapter import serve
 from upheld.impl.plain import Plain
