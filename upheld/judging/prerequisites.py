@@ -159,6 +159,8 @@ OF_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
     "its committed offsets reach the end of the log within {duration:Duration}": ("none",),
     "no output is repeated whose input was committed at the kill": ("none", "group-leads"),
 }
+# Sentences that wait for the end of a process, which its supervisor would start again at once.
+WAIT_FOR_ITS_END: Final = ("the broker rejects the rest of its transaction with MESSAGE_TOO_LARGE",)
 BY_ITSELF: Final = ("relay", "ledger")  # the programs of one input and one output
 THE_OTHER: Final[Mapping[ComparedWith, str]] = {
     "itself": "itself",
@@ -249,6 +251,12 @@ def _beyond(row: Row, design: Manifest) -> Iterator[str]:
         if placeholder not in told and any(said in step.text for step in row.steps):
             setting = placeholder.removesuffix("_ms").replace("_", " ")
             yield f"{name} is not told its {setting}: design.toml has no {{{placeholder}}}"
+    is_waited_for = any(fits(each, step.text) for step in row.steps for each in WAIT_FOR_ITS_END)
+    if design.application.restart == "on-exit" and is_waited_for:
+        yield (
+            f"{name} is started again at once when it ends (restart), so what it leaves behind is "
+            "not seen"
+        )
 
 
 def not_installed(row: Row) -> Iterator[str]:

@@ -24,7 +24,12 @@ from upheld.verdicts import AdapterBreach
 
 MOST_DEPTH: Final = 64
 CHUNK_BYTES: Final = 1 << 20
-UNIQUE: Final = re.compile(r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}|\d+")
+# A UUID, the part of an application id that each attempt has of its own, or a number.
+UNIQUE: Final = re.compile(
+    r"[0-9a-f]{8}(?:-?[0-9a-f]{4}){3}-?[0-9a-f]{12}"
+    r"|(?<![0-9a-z])[0-9a-f]{16}(?![0-9a-z])"
+    r"|\d+"
+)
 _SHOWN_CHARS: Final = 200
 _READ: Final = os.O_RDONLY | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC
 _CHANGE: Final = os.O_RDWR | os.O_NOFOLLOW | os.O_NONBLOCK | os.O_CLOEXEC

@@ -189,8 +189,14 @@ def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() ->
         "orders is judged as it is: its records are those of its samples"
     ]
     assert reasons["G69.orderly-failure[relay-exactly_once]"] == [
-        "orders is not told its commit interval: design.toml has no {commit_interval_ms}"
+        "orders is not told its commit interval: design.toml has no {commit_interval_ms}",
+        "orders is started again at once when it ends (restart), so what it leaves behind is not "
+        "seen",
     ]
+    assert orders.application
+    left = orders.application.model_copy(update={"restart": "never"})
+    alone = orders.model_copy(update={"application": left})
+    assert len(list(lacking(ROWS["G69.orderly-failure[relay-exactly_once]"], alone))) == 1
 
 
 @pytest.mark.parametrize(

@@ -85,6 +85,13 @@ class TestKnownReads:
 
         assert known.rank(f"waiting-{uuid4().hex}") == known.rank(f"state-{uuid4()}") == 2
 
+    def test_application_ids(self) -> None:
+        """Kafka Streams has a folder for each application, whose id each attempt draws."""
+        known = KnownReads()
+        known.learn(frozenset({"a/trial-f9919d-9eb1edf4dcf06099-ledger/metadata"}), torn=TORN)
+
+        assert known.rank("a/trial-f9919d-ed186ae3135489fc-ledger/metadata") == 2
+
     def test_spared(self) -> None:
         """A kind of which a torn file was not read goes after other kinds."""
         known = KnownReads()
