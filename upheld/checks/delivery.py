@@ -296,11 +296,11 @@ def _by_last_value(
         name = "ahead-of-commit" if is_past else "behind-commit"
         last = shown[key][-1] if key in shown else None
         got = f"{show(values[-1])} at {last.at}" if last else None
+        expected = show(due[key]) if key in due else None
         said = (
-            f"{text(key)}: the committed input gives {show(due.get(key, GONE))}, and the visible "
+            f"{text(key)}: the committed input gives {expected or 'nothing'}, and the visible "
             f"output is {show(values[-1]) if values else 'none'}"
         )
-        expected = show(due[key]) if key in due else None
         found.append(Anomaly(name=name, text=said, key=text(key), expected=expected, got=got))
     return found
 
