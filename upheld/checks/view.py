@@ -87,6 +87,11 @@ class View:
             return modelled.program_of(self.history, self.application)
         return PROGRAMS[self.application.program]
 
+    @cached_property
+    def _names_sources(self) -> bool:
+        """Whether a state has an input that it comes of, and not just the last one."""
+        return self.program.is_last_alone or untraced(self) is None
+
     def demand_sources(self) -> None:
         """Demand that the input of each state is known.
 
@@ -437,7 +442,7 @@ class View:
             name=name,
             text=said,
             key=text(key),
-            source=state.source.at if state else None,
+            source=state.source.at if state and self._names_sources else None,
             expected=show(state.value) if state else None,
             got=f"{show(self.content(got))} at {got.at}" if got else None,
         )

@@ -137,6 +137,15 @@ def test_each_output_is_compared_with_its_own_answer(
     assert found("relation", told(shown)) == anomalies
 
 
+def test_an_anomaly_names_the_input_that_an_output_shows() -> None:
+    """Nobody knows which order an alert is of, so that none is blamed."""
+    (cost,) = judged("relation", told([*costs("costs", "aAbBaa"), *alerts("alerts", ORDERS)]))
+    (alert,) = judged("relation", told([*costs("costs", ORDERS), *alerts("alerts", "aAbBaA")]))
+
+    assert (cost.source, cost.got) == ("in-0@4", '{"at": "…", "of": "a"} at costs-0@5')
+    assert (alert.source, alert.got) == (None, "large: A at alerts-0@2")
+
+
 @pytest.mark.parametrize(
     ("costs_of", "alerts_of", "anomalies"),
     [
