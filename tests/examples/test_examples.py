@@ -35,16 +35,21 @@ class Mistake(NamedTuple):
 
 COMMITS_AHEAD: Final = Mistake("G47.commits-what-came-out[relay-at_least_once]", "behind-commit")
 EXAMPLES: Final[dict[str, Mistake | None]] = {
+    "alerts": Mistake("G22.dies-with-a-transaction-open[relay-exactly_once]", "ahead-of-commit"),
     "orders": COMMITS_AHEAD,
     "prices": None,
-    "totals": Mistake("G1.restarts[ledger-at_least_once]", "lost"),
+    "spark-sink": None,
+    "spring": COMMITS_AHEAD,
+    "streams": Mistake("G1.replayed-after-a-crash[ledger-exactly_once]", "lost"),
+    "totals": Mistake("G1.replayed-after-a-crash[ledger-at_least_once]", "lost"),
     "untouched": COMMITS_AHEAD,
 }
+SLOW: Final = {"spark-sink"}  # a row takes a minute and more, so it is judged at depth full alone
 
 
 def of_turn(number: int) -> list[str]:
     """Return the examples whose turn it is, counted from 1."""
-    names = sorted(EXAMPLES)
+    names = sorted(EXAMPLES.keys() - SLOW)
     first = AT_A_TURN * (number - 1)
     return [names[(first + each) % len(names)] for each in range(AT_A_TURN)]
 
@@ -87,7 +92,7 @@ def chosen(session: pytest.Session, fixture: str) -> list[str]:
         item.callspec.params[fixture]
         for item in session.items
         if isinstance(item, pytest.Function)
-        and fixture in item.callspec.params
+        and fixture in item.fixturenames
         and not item.get_closest_marker("skip")
     ]
 
@@ -146,4 +151,4 @@ def test_each_example_has_its_turn() -> None:
     turns = [set(of_turn(number)) for number in range(1, 9)]
 
     assert {len(turn) for turn in turns} == {AT_A_TURN}
-    assert set().union(*turns) == set(EXAMPLES)
+    assert set().union(*turns) == EXAMPLES.keys() - SLOW
