@@ -1,12 +1,10 @@
-"""The service with a producer of its own, written without a thought of crashes.
+"""The service with a producer of its own, written without a thought of its end.
 
 `foreachBatch` is over when the costs are in the producer's queue. So the checkpoint says that a
-batch is done, and its costs wait for the others of their second.
+batch is done, while its costs wait there for others, and end with the process.
 """
 
 import os
-import signal
-import threading
 import time
 
 import pyspark
@@ -19,7 +17,7 @@ BOOTSTRAP = os.environ["KAFKA"]
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 ORDER = "id STRING, quantity INT, price_cents INT"
 LOOK_S = 0.1
-PRODUCER = Producer({"bootstrap.servers": BOOTSTRAP, "linger.ms": 1000})  # large requests
+PRODUCER = Producer({"bootstrap.servers": BOOTSTRAP, "linger.ms": 2000})  # large requests
 
 
 def publish(costs: DataFrame, _: int) -> None:
@@ -52,9 +50,7 @@ def started(spark: SparkSession) -> StreamingQuery:
 
 
 def main() -> None:
-    """Serve until SIGTERM; an error of the query ends the process."""
-    stopping = threading.Event()
-    signal.signal(signal.SIGTERM, lambda *_: stopping.set())
+    """Serve until something ends the process."""
     spark = (
         SparkSession.builder.master("local[2]")
         .config("spark.jars.packages", CONNECTOR)
@@ -66,10 +62,7 @@ def main() -> None:
     while query.isActive and query.status["message"] == "Initializing sources":
         time.sleep(LOOK_S)
     print("streaming", flush=True)
-    while not stopping.is_set():
-        query.awaitTermination(1)
-    query.stop()
-    spark.stop()
+    query.awaitTermination()
 
 
 if __name__ == "__main__":
