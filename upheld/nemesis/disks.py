@@ -20,6 +20,7 @@ FULL_S = 3.0
 PIECE_BYTES = 1 << 16
 CHECKSUM = ".crc"  # the suffix of a file that holds the checksum of another one
 NO_SETUID_NO_DEVICES = 6
+MOST_COMPARED_BYTES = 1 << 20  # of a file, when disks are compared
 
 
 def mount(folder: Folder, size_mb: int) -> None:
@@ -178,6 +179,17 @@ def keep(application: Application) -> None:
     application.disks.copy_to(application.kept)
 
 
+def _is_rewritten(application: Application, name: str, size_bytes: int) -> bool:
+    """Return whether a file has another content than its copy, and as many bytes.
+
+    A checkpoint may be one small file, of which a few digits change. Large files are not read.
+    """
+    if size_bytes > MOST_COMPARED_BYTES:
+        return False
+    now, then = (folder.read(name, size_bytes) for folder in (application.disks, application.kept))
+    return now != then
+
+
 def set_back(trial: Trial, application: Application) -> None:
     """Replace the disks of an application by their copy; mark how many files changed.
 
@@ -187,7 +199,8 @@ def set_back(trial: Trial, application: Application) -> None:
     now, then = (
         {file[:2] for file in files_of(folder)} for folder in (application.disks, application.kept)
     )
-    if now == then and trial.manifest.local_state:
+    changed = len(now ^ then) + sum(_is_rewritten(application, *file) for file in now & then)
+    if not changed and trial.manifest.local_state:
         raise MarkMissed(
             f"{trial.manifest.name} keeps local state by its manifest, and nothing changed on its "
             "disks"
@@ -197,6 +210,6 @@ def set_back(trial: Trial, application: Application) -> None:
     trial.mark(
         Happening.DISK_SET_BACK,
         files_before=len(then),
-        changed=len(now ^ then),
+        changed=changed,
         local_state=trial.manifest.local_state,
     )

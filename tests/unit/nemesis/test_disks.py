@@ -117,3 +117,27 @@ def test_a_loud_stop(tmp_path: Path) -> None:
 
     assert torn.attempt() == [Happening.FILE_TORN, Happening.DISK_SET_BACK]
     assert torn.starts == 2
+
+
+@pytest.mark.parametrize("now", ["offset 1250", "offset 1000"])
+def test_a_checkpoint_of_the_same_size_has_changed(tmp_path: Path, now: str) -> None:
+    """A few digits of it are other ones; if none is, nothing can be set back."""
+    disk = Folder(tmp_path, "disk")
+    disk.make()
+    (disk.path / "checkpoint").write_text("offset 1000")
+    application: Any = SimpleNamespace(disks=disk, kept=Folder(tmp_path, "kept"))
+    marks: list[dict[str, Any]] = []
+    trial: Any = SimpleNamespace(
+        manifest=SimpleNamespace(name="design", local_state=True),
+        mark=lambda _, **evidence: marks.append(evidence),
+    )
+    disks.keep(application)
+    (disk.path / "checkpoint").write_text(now)
+
+    if now == "offset 1000":
+        with pytest.raises(MarkMissed, match="nothing changed on its disks"):
+            disks.set_back(trial, application)
+    else:
+        disks.set_back(trial, application)
+        assert [each["changed"] for each in marks] == [1]
+        assert (disk.path / "checkpoint").read_text() == "offset 1000"

@@ -69,7 +69,7 @@ def main() -> None:
     """Serve until SIGTERM."""
     stopping = threading.Event()
     signal.signal(signal.SIGTERM, lambda *_: stopping.set())
-    producer = Producer(KAFKA)
+    producer = Producer({**KAFKA, "enable.idempotence": True})
     consumer = Consumer({**KAFKA, "group.id": "none", "enable.auto.commit": False})
     offsets = begin(consumer)
     print("reading", flush=True)
