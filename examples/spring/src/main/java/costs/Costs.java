@@ -30,7 +30,10 @@ public class Costs {
 
   record Cost(String order, long costCents) {}
 
-  Costs(KafkaTemplate<String, String> kafka, JsonMapper json, @Value("${shop.costs}") String topic) {
+  Costs(
+      KafkaTemplate<String, String> kafka,
+      JsonMapper json,
+      @Value("${shop.costs}") String topic) {
     this.kafka = kafka;
     this.json = json;
     this.topic = topic;

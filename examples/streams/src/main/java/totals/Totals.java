@@ -67,8 +67,10 @@ public final class Totals {
     settings.put(StreamsConfig.STATE_DIR_CONFIG, env("STATE_DIR"));
     settings.put(StreamsConfig.PROCESSING_GUARANTEE_CONFIG, env("GUARANTEE"));
     settings.put(StreamsConfig.COMMIT_INTERVAL_MS_CONFIG, env("COMMIT_INTERVAL_MS"));
+    settings.put(StreamsConfig.STATESTORE_CACHE_MAX_BYTES_CONFIG, env("CACHE_BYTES"));
     int session = Integer.parseInt(env("SESSION_TIMEOUT_MS"));
-    settings.put(StreamsConfig.mainConsumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), session);
+    settings.put(
+        StreamsConfig.mainConsumerPrefix(ConsumerConfig.SESSION_TIMEOUT_MS_CONFIG), session);
     settings.put(
         StreamsConfig.mainConsumerPrefix(ConsumerConfig.HEARTBEAT_INTERVAL_MS_CONFIG), session / 4);
     settings.put(
