@@ -1,7 +1,7 @@
-"""The service with a producer of its own, written without a thought of its end.
+"""The service that sends the costs of a batch when the checkpoint has the batch.
 
-`foreachBatch` is over when the costs are in the producer's queue. So the checkpoint says that a
-batch is done, while its costs wait there for others, and end with the process.
+It means that none is sent twice. If it dies between the checkpoint and the last cost, nobody sends
+the others.
 """
 
 import os
@@ -9,22 +9,42 @@ import time
 
 import pyspark
 from confluent_kafka import Producer
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import DataFrame, Row, SparkSession
 from pyspark.sql.functions import col, from_json, struct, to_json
+from pyspark.sql.streaming.listener import QueryProgressEvent, StreamingQueryListener
 from pyspark.sql.streaming.query import StreamingQuery
 
 BOOTSTRAP = os.environ["KAFKA"]
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 ORDER = "id STRING, quantity INT, price_cents INT"
 LOOK_S = 0.1
-PRODUCER = Producer({"bootstrap.servers": BOOTSTRAP, "linger.ms": 2000})  # large requests
+# Small requests, one at a time: the order stays.
+PRODUCER = Producer({"bootstrap.servers": BOOTSTRAP, "max.in.flight": 1, "batch.num.messages": 20})
+WAITING: dict[int, list[Row]] = {}  # number of a batch -> its costs
 
 
-def publish(costs: DataFrame, _: int) -> None:
-    """Send the costs of a batch."""
-    for cost in costs.collect():
-        PRODUCER.produce(os.environ["COSTS"], bytes(cost.value, "utf-8"), bytes(cost.key))
-    PRODUCER.poll(0)
+def collect(costs: DataFrame, batch: int) -> None:
+    """Keep the costs of a batch until it is done."""
+    WAITING[batch] = costs.collect()
+
+
+class Publisher(StreamingQueryListener):
+    """Sends the costs of each batch that is done."""
+
+    def onQueryProgress(self, event: QueryProgressEvent) -> None:  # noqa: N802
+        """Send the costs of a batch, which is in the checkpoint now."""
+        for cost in WAITING.pop(event.progress.batchId, []):
+            PRODUCER.produce(os.environ["COSTS"], bytes(cost.value, "utf-8"), bytes(cost.key))
+        PRODUCER.flush()
+
+    def onQueryStarted(self, event: object) -> None:  # noqa: N802
+        """Have nothing to do."""
+
+    def onQueryIdle(self, event: object) -> None:  # noqa: N802
+        """Have nothing to do."""
+
+    def onQueryTerminated(self, event: object) -> None:  # noqa: N802
+        """Have nothing to do."""
 
 
 def started(spark: SparkSession) -> StreamingQuery:
@@ -43,7 +63,7 @@ def started(spark: SparkSession) -> StreamingQuery:
     return (
         orders.select("key", order)
         .select("key", cost)
-        .writeStream.foreachBatch(publish)
+        .writeStream.foreachBatch(collect)
         .option("checkpointLocation", os.environ["CHECKPOINT"])
         .start()
     )
@@ -58,6 +78,7 @@ def main() -> None:
         .config("spark.ui.enabled", "false")
         .getOrCreate()
     )
+    spark.streams.addListener(Publisher())
     query = started(spark)
     while query.isActive and query.status["message"] == "Initializing sources":
         time.sleep(LOOK_S)
