@@ -90,7 +90,7 @@ class Case(NamedTuple):
         """How far it is, for a sentence."""
         if self.has_offsets:
             return f"{self.seen.commits.done} of {self.seen.commits.due} records are committed"
-        count = sum(each.count for each in self.seen.outputs.values())
+        count = self.seen.output_count
         return f"{count} outputs of {self.seen.commits.due} records are visible"
 
 
@@ -194,7 +194,7 @@ def _output_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
         yield Finding("output", "fine", f"it wrote {count} records to {topic}")
     elif case.seen.commits.done or (is_reading and not case.has_offsets):
         # An output of few records may have none in a short visit, beside another one.
-        is_alone = not _has_outputs(case.seen)
+        is_alone = case.seen.output_count == 0
         yield Finding(
             "no-output",
             "wrong" if is_alone else "note",
@@ -424,7 +424,7 @@ def _progress(case: Case) -> Iterator[Finding]:
             "see its log; if a supervisor starts it anew in production, that is to be no part of "
             "a run without a fault",
         )
-    elif seen.is_stalled and (seen.groups if case.has_offsets else _has_outputs(seen)):
+    elif seen.is_stalled and (seen.groups if case.has_offsets else seen.output_count):
         # Else nobody knows how far it is, or `no-output` says it.
         yield Finding(
             "stalled",
@@ -475,12 +475,8 @@ def _model(case: Case) -> Iterator[Finding]:
             "model answers to samples",
         )
     else:
-        count = sum(each.count for each in case.seen.outputs.values())
+        count = case.seen.output_count
         yield Finding("model", "fine", f"its {count} outputs are those of its model {model.place}")
-
-
-def _has_outputs(seen: Seen) -> bool:
-    return any(each.count for each in seen.outputs.values())
 
 
 def _is_whole(seen: Seen) -> bool:
@@ -490,7 +486,7 @@ def _is_whole(seen: Seen) -> bool:
         and seen.ended_early is None
         and not seen.is_stalled
         and seen.reset == "earliest"
-        and _has_outputs(seen)
+        and seen.output_count > 0
         and not any(each.unreadable or each.aborted for each in seen.outputs.values())
     )
 

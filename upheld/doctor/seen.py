@@ -97,6 +97,11 @@ class Seen(_Seen):
     versions: dict[str, int] = {}  # API -> the highest version that it used
     log: tuple[str, ...] = ()
 
+    @property
+    def output_count(self) -> int:
+        """How many records all outputs have together."""
+        return sum(each.count for each in self.outputs.values())
+
 
 class Visit(NamedTuple):
     """A visit, and the records that a reader of committed data is given.
