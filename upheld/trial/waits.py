@@ -396,22 +396,19 @@ class Waits:
     def _look_on(self, application: Application, reached: Callable[[], bool]) -> LookedOn:
         """Look until the outcome is there, or until nothing has moved for long enough."""
         began_ms = self.recorder.now_ms
-        moved_ms = began_ms
         most_ms = 1000 * self.rig.progress_s * self.rig.time_scale
-        seen: object = None
-        now_ms = began_ms
-        while now_ms < moved_ms + STILL_MS and now_ms < began_ms + most_ms:
+        stillness = Stillness(lambda: self.recorder.now_ms)
+        still_ms = looked_ms = 0
+        while still_ms < STILL_MS and looked_ms < most_ms:
             self.monitor.tick(application)
             if reached():
                 return LookedOn(self.recorder.now_ms - began_ms)
-            now = self.probes.offsets(application), self.probes.ends(application)
-            now_ms = self.recorder.now_ms
-            if now != seen:
-                seen = now
-                moved_ms = now_ms
+            still_ms = stillness.look(
+                (self.probes.offsets(application), self.probes.ends(application))
+            )
+            looked_ms = self.recorder.now_ms - began_ms
             time.sleep(POLL_S)
-        still_ms = now_ms - moved_ms
-        return LookedOn(now_ms - began_ms, still_ms if still_ms >= STILL_MS else 0)
+        return LookedOn(looked_ms, still_ms if still_ms >= STILL_MS else 0)
 
     def _is_out(self, application: Application) -> bool:
         """Return whether every last state is visible, and in the store if there is one."""
