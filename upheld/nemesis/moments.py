@@ -9,7 +9,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NoReturn, cast
+from typing import Any, NoReturn, cast
 
 from upheld.brokers.cluster import Cluster
 from upheld.checks.delivery import cut
@@ -22,6 +22,7 @@ from upheld.kafka.consumers import Position
 from upheld.nemesis.visible import Visible
 from upheld.programs import DEAD_LETTERS, Place, Program, Unreadable
 from upheld.trial.application import Application
+from upheld.trial.probes import with_further
 from upheld.trial.trial import Trial
 from upheld.verdicts import HarnessError, MarkMissed, Violated
 
@@ -197,33 +198,16 @@ def transaction_open(trial: Trial, application: Application) -> Moment:
         }
         if not writers:
             return None
-        others = _ends_of_further(trial, application)
+        last_stable, high_watermark = with_further(reading, application, stable, end)
         return {
             "writers": sorted(writers),
             "open_records": sum(end.values()) - sum(stable.values()),
-            "last_stable": {f"{topic}-{p}": o for p, o in stable.items()} | others.last_stable,
-            "high_watermark": {f"{topic}-{p}": o for p, o in end.items()} | others.high_watermark,
+            "last_stable": last_stable,
+            "high_watermark": high_watermark,
             **_open_dead_letters(trial, application),
         }
 
     return Moment(Happening.TRANSACTION_OPEN, glimpse, evidence)
-
-
-class _Ends(NamedTuple):
-    """The ends of some topics: topic-partition -> offset."""
-
-    last_stable: Offsets
-    high_watermark: Offsets
-
-
-def _ends_of_further(trial: Trial, application: Application) -> _Ends:
-    """Return the ends of all outputs but the first one."""
-    found = _Ends({}, {})
-    for topic in application.results[1:]:
-        stable, end = trial.reading.ends(topic, application.partitions)
-        found.last_stable.update({f"{topic}-{p}": offset for p, offset in stable.items()})
-        found.high_watermark.update({f"{topic}-{p}": offset for p, offset in end.items()})
-    return found
 
 
 def _open_dead_letters(trial: Trial, application: Application) -> Evidence:

@@ -83,27 +83,20 @@ class Probes:
 
         Those of all outputs are recorded if a check is to look at this moment.
         """
-        if not look:
-            return self.reading.ends(application.writes, application.partitions)
-        found = {
-            topic: self.reading.ends(topic, application.partitions) for topic in application.results
-        }
-        stable: events.Offsets = {}
-        end: events.Offsets = {}
-        for topic, (stable_of_topic, end_of_topic) in found.items():
-            stable |= _by_place(topic, stable_of_topic)
-            end |= _by_place(topic, end_of_topic)
-        self.recorder.history.add(
-            events.Ends(
-                at_ms=self.recorder.now_ms,
-                application=application.name,
-                look=look,
-                reason=look.text,
-                last_stable=stable,
-                high_watermark=end,
+        stable, end = self.reading.ends(application.writes, application.partitions)
+        if look:
+            last_stable, high_watermark = with_further(self.reading, application, stable, end)
+            self.recorder.history.add(
+                events.Ends(
+                    at_ms=self.recorder.now_ms,
+                    application=application.name,
+                    look=look,
+                    reason=look.text,
+                    last_stable=last_stable,
+                    high_watermark=high_watermark,
+                )
             )
-        )
-        return found[application.writes]
+        return stable, end
 
     def all_decided(self, application: Application) -> bool:
         """Return whether no transaction is open on any of the outputs."""
@@ -358,6 +351,26 @@ class Probes:
                     repeated=repeated,
                 )
             )
+
+
+def with_further(
+    reading: Reading, application: Application, stable: Position, end: Position
+) -> tuple[events.Offsets, events.Offsets]:
+    """Return last stable offsets and high watermarks of all outputs, by place.
+
+    Args:
+        reading: Reads the ends of the outputs beside the first one.
+        application: The application whose outputs they are.
+        stable: The last stable offsets of the first output, as they were seen.
+        end: Its high watermarks, as they were seen then.
+    """
+    last_stable = _by_place(application.writes, stable)
+    high_watermark = _by_place(application.writes, end)
+    for topic in application.results[1:]:
+        further_stable, further_end = reading.ends(topic, application.partitions)
+        last_stable |= _by_place(topic, further_stable)
+        high_watermark |= _by_place(topic, further_end)
+    return last_stable, high_watermark
 
 
 def _by_place(topic: str, offsets: Position) -> events.Offsets:
