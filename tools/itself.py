@@ -156,9 +156,9 @@ def rows_in(out: Path) -> Iterator[RowResult]:
         whole = folder / "report.jsonl"
         reports = [whole] if whole.exists() else sorted(folder.glob("lane-*/report.jsonl"))
         for report in reports:
-            for line in read_bytes(report).split(b"\n")[:-1]:
-                if loaded(line)["kind"] == "row":
-                    yield RowResult.model_validate_json(line)
+            for line in map(loaded, read_bytes(report).split(b"\n")[:-1]):
+                if line["kind"] == "row":
+                    yield RowResult(**line)
 
 
 def verdicts_in(out: Path) -> dict[tuple[str, str], Verdict]:

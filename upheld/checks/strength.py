@@ -15,8 +15,7 @@ from upheld.checks.needs import Need
 from upheld.checks.registry import ANOMALIES, BY_LAST_VALUE, NEEDS
 from upheld.history import History
 from upheld.history.events import Application, Claim, Committed, Record
-from upheld.history.outputs import by_output
-from upheld.programs.itself import Itself, below
+from upheld.programs.itself import Itself, below, oracles_of
 
 Part = Literal["relation", "last value per key", "order", "prefix"]
 PARTS: Final[tuple[Part, ...]] = ("relation", "last value per key", "order", "prefix")
@@ -79,16 +78,7 @@ def _oracle(application: Application) -> str:
 
 def _is_by_last_value(history: History, application: Application) -> bool:
     """Return whether an output is compared by the last value of each key."""
-    return any(oracle.is_last_alone for oracle in _oracles(history, application))
-
-
-def _oracles(history: History, application: Application) -> Iterator[Itself]:
-    """Go through the oracles of an application's outputs, if it is its own oracle."""
-    contract = application.contract
-    if contract is None or contract.model:
-        return
-    for own, each in zip(contract.outputs, by_output(history, application.name), strict=True):
-        yield Itself(each, application.name, own)
+    return any(oracle.is_last_alone for oracle in oracles_of(history, application))
 
 
 def _unknown(history: History, application: Application) -> Iterator[Part]:
@@ -97,7 +87,7 @@ def _unknown(history: History, application: Application) -> Iterator[Part]:
     may_lead = application.mode != "exactly_once" or begun.atomic == "shard"
     if begun.progress != "group" and may_lead:  # then every cut is some prefix
         yield "prefix"
-    for oracle in _oracles(history, application):
+    for oracle in oracles_of(history, application):
         answers = list(oracle.answers())
         is_in_order = answers and all(answer.is_ordered for answer in answers)
         if oracle.is_last_alone or not is_in_order:

@@ -230,10 +230,15 @@ class Program:
         return (self.reads,) if self.broadcast else self.inputs
 
     @property
+    def results(self) -> tuple[str, ...]:
+        """The roles of its own outputs, the first one first."""
+        return (self.writes, *self.further)
+
+    @property
     def topics(self) -> dict[str, str]:
         """Role -> input or output."""
         return dict.fromkeys(self.inputs, "input") | {
-            role: "output" for stage in self.stages for role in (stage.writes, *stage.further)
+            role: "output" for stage in self.stages for role in stage.results
         }
 
     @property

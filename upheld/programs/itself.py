@@ -32,6 +32,7 @@ from google.protobuf.message import DecodeError
 from upheld.generators.envelope_pb2 import Envelope
 from upheld.history import History
 from upheld.history.events import Answered, Application, Contract, Record
+from upheld.history.outputs import by_output
 from upheld.programs.contract import (
     GONE,
     Diagnose,
@@ -406,6 +407,18 @@ class Itself:
             return Diagnosis("phantom", "without a fault the application never says this of it")
 
         return diagnose
+
+
+def oracles_of(history: History, application: Application) -> Iterator[Itself]:
+    """Go through the answers for each output of an application, in their order.
+
+    There are none if a model or a shipped program says what is right.
+    """
+    contract = application.contract
+    if contract is None or contract.model:
+        return
+    for own, each in zip(contract.outputs, by_output(history, application.name), strict=True):
+        yield Itself(each, application.name, own)
 
 
 def _sources(inputs: list[Record], outputs: list[Record]) -> Sources | None:

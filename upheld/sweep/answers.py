@@ -8,8 +8,7 @@ from typing import NamedTuple
 
 from upheld.history import History
 from upheld.history.events import Answered, Application
-from upheld.history.outputs import by_output
-from upheld.programs.itself import Itself
+from upheld.programs.itself import oracles_of
 from upheld.sweep.life import Subject
 
 FOLD = "fold"
@@ -36,13 +35,14 @@ def asked(subject: Subject, history: History, seconds: float) -> Asked:
     is_one = not contract.further
     masks: dict[str, str] = {}
     untraced = list[str]()
-    for own, each in zip(contract.outputs, by_output(history, application.name), strict=True):
+    for oracle in oracles_of(history, application):
+        own = oracle.contract
         place = "" if is_one else f"{own.writes} "
         masks |= {f"{place}{path}": "as declared" for path in own.ignore}
-        for answer in each.of(Answered):
+        for answer in oracle.history.of(Answered):
             for path in answer.unstable:
                 masks.setdefault(f"{place}{path}", "it differs between two runs without a fault")
-        if not Itself(each, application.name, own).is_traced:
+        if not oracle.is_traced:
             untraced.append(own.writes)
     text = f"{subject.manifest.name} is its own oracle: asked without a fault in {seconds:.1f} s"
     if masks:

@@ -12,18 +12,17 @@ from typing import Final
 
 from upheld.generators.ledger import Send
 from upheld.history import events
-from upheld.history.outputs import by_output
 from upheld.kafka.reader import recorded
 from upheld.programs import PROGRAMS
 from upheld.programs.itself import (
     Difference,
-    Itself,
     below,
     by_key,
     difference,
     digest_of,
     is_in_one_partition,
     is_traced,
+    oracles_of,
 )
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Ready, Start, Stopped
@@ -80,12 +79,7 @@ class Oracle:
         if contract is None or contract.model or application.mode != "exactly_once":
             return
         looks = [e for e in history.of(events.Committed) if e.application == application.name]
-        oracles = [
-            Itself(each, application.name, own)
-            for own, each in zip(
-                contract.outputs, by_output(history, application.name), strict=True
-            )
-        ]
+        oracles = list(oracles_of(history, application.event))
         if not looks or not looks[-1].offsets or not any(oracles[0].answers()):
             return
         if all(oracle.is_traced for oracle in oracles):
@@ -225,7 +219,7 @@ class Oracle:
         topics = self.manifest.topics(identity, program.topics)
         partitions = application.inputs[application.reads]
         reading = self.rig.reading
-        roles = (program.writes, *program.further)
+        roles = program.results
         reading.create(
             {topics[program.reads]: partitions}
             | {topics[role]: application.partitions for role in roles}
@@ -304,8 +298,8 @@ class Oracle:
         if group is not None and application.progress != "none":
             self._drain(application, group, topics, begin=int(fresh.shifted))
         if leads:
-            roles = (application.program.writes, *application.program.further)
-            self._rest(application, [topics[role] for role in roles], fresh.due)
+            results = [topics[role] for role in application.program.results]
+            self._rest(application, results, fresh.due)
 
     def _drain(
         self, application: Application, group: str, topics: dict[str, str], *, begin: int
@@ -319,7 +313,7 @@ class Oracle:
         """
         program = application.program
         reads = topics[program.reads]
-        writes = [topics[role] for role in (program.writes, *program.further)]
+        writes = [topics[role] for role in program.results]
         reading = self.rig.reading
         partitions = application.inputs[application.reads]
         last = dict.fromkeys(range(partitions), begin)

@@ -100,6 +100,7 @@ def attempt(rig: Any, records: int, contract: Contract | None = CONTRACT) -> tup
             reads="orders",
             writes="costs",
             further=contract.roles[1:] if contract else (),
+            results=contract.roles if contract else ("costs",),
         ),
     )
     return oracle, application
