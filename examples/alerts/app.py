@@ -9,12 +9,24 @@ import os
 import signal
 import threading
 
-from confluent_kafka import Consumer, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 BATCH = 500  # orders in a transaction at most
 WAIT_S = 0.1
 LARGE_CENTS = 1_400
 SESSION_TIMEOUT_MS = int(os.environ["SESSION_TIMEOUT_MS"])
+
+
+def offsets(batch: list[Message]) -> dict[int, int]:
+    """Return up to where each partition is read: to its end, or behind a message."""
+    read = dict[int, int]()
+    for message in batch:
+        error = message.error()
+        if error is None:
+            read[message.partition()] = message.offset() + 1
+        elif error.code() == KafkaError._PARTITION_EOF:
+            read[message.partition()] = message.offset()
+    return read
 
 
 def main() -> None:
@@ -30,6 +42,7 @@ def main() -> None:
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
         }
     )
     producer = Producer(
@@ -41,9 +54,12 @@ def main() -> None:
     )
     producer.init_transactions()
     consumer.subscribe([os.environ["ORDERS"]])
+    committed = dict[int, int]()
     while not stopping.is_set():
-        orders = [each for each in consumer.consume(BATCH, WAIT_S) if not each.error()]
-        if not orders:
+        batch = consumer.consume(BATCH, WAIT_S)
+        orders = [each for each in batch if not each.error()]
+        read = offsets(batch)
+        if not orders and read.items() <= committed.items():
             continue
         producer.begin_transaction()
         for message in orders:
@@ -53,10 +69,10 @@ def main() -> None:
             producer.produce(os.environ["COSTS"], cost, message.key())
             if cents >= LARGE_CENTS:
                 producer.produce(os.environ["ALERTS"], f"large: {order['id']}", message.key())
-        # A partition that has just been assigned, and not read yet, has no position.
-        read = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
-        producer.send_offsets_to_transaction(read, consumer.consumer_group_metadata())
+        places = [TopicPartition(os.environ["ORDERS"], *each) for each in read.items()]
+        producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata())
         producer.commit_transaction()
+        committed |= read
     consumer.close()
 
 

@@ -63,6 +63,9 @@ func serve(ctx context.Context, session *kgo.GroupTransactSession) error {
 		}
 		var results []*kgo.Record
 		for _, record := range fetches.Records() {
+			if record.Attrs.IsControl() {
+				continue
+			}
 			value, err := priced(record.Value)
 			if err != nil {
 				return err
@@ -91,6 +94,7 @@ func main() {
 		kgo.ConsumeResetOffset(kgo.NewOffset().AtStart()),
 		kgo.FetchIsolationLevel(kgo.ReadCommitted()),
 		kgo.RequireStableFetchOffsets(),
+		kgo.KeepControlRecords(), // their offsets are committed, too: the lag reaches zero
 		kgo.SessionTimeout(timeout),
 		kgo.HeartbeatInterval(timeout/4),
 		kgo.TransactionalID(os.Getenv("TRANSACTIONAL_ID")),

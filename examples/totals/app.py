@@ -11,7 +11,7 @@ import os
 import signal
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
 
 BATCH = 500  # orders in a transaction at most
 WAIT_MS = 100
@@ -77,11 +77,15 @@ async def serve(stopping: asyncio.Event) -> None:
         auto_offset_reset="earliest",
     )
     await consumer.start()
+    committed = dict[TopicPartition, int]()
     try:
         while not stopping.is_set():
             batch = await consumer.getmany(timeout_ms=WAIT_MS, max_records=BATCH)
-            if not any(batch.values()):
-                continue
+            read = {place: orders[-1].offset + 1 for place, orders in batch.items() if orders}
+            if not read:  # what came may be markers alone: they are committed, too
+                read = {each: await consumer.position(each) for each in consumer.assignment()}
+                if read.items() <= committed.items():
+                    continue
             async with producer.transaction():
                 sent = [
                     await producer.send(
@@ -91,8 +95,8 @@ async def serve(stopping: asyncio.Event) -> None:
                     for each in orders
                 ]
                 await asyncio.gather(*sent)
-                read = {place: orders[-1].offset + 1 for place, orders in batch.items() if orders}
                 await producer.send_offsets_to_transaction(read, GROUP)
+            committed |= read
     finally:
         await consumer.stop()
         await producer.stop()

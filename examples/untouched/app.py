@@ -12,7 +12,7 @@ import sys
 import threading
 from http.server import BaseHTTPRequestHandler, HTTPServer
 
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 BATCH = 500  # payments in a transaction at most
 WAIT_S = 0.1
@@ -40,6 +40,18 @@ def fee(message: Message) -> bytes:
     return json.dumps({"payment": payment["id"], "fee_cents": fee_cents}).encode()
 
 
+def offsets(batch: list[Message]) -> dict[int, int]:
+    """Return up to where each partition is read: to its end, or behind a message."""
+    read = dict[int, int]()
+    for message in batch:
+        error = message.error()
+        if error is None:
+            read[message.partition()] = message.offset() + 1
+        elif error.code() == KafkaError._PARTITION_EOF:
+            read[message.partition()] = message.offset()
+    return read
+
+
 def main() -> None:
     """Serve until SIGTERM."""
     settings = configparser.ConfigParser()
@@ -56,21 +68,26 @@ def main() -> None:
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
         }
     )
     producer = Producer(common | {"transactional.id": f"fees-{os.environ['HOSTNAME']}"})
     producer.init_transactions()
     consumer.subscribe(["payments.received"], on_assign=lambda *_: assigned.set())
+    committed = dict[int, int]()
     while not stopping.is_set():
-        payments = [each for each in consumer.consume(BATCH, WAIT_S) if not each.error()]
-        if not payments:
+        batch = consumer.consume(BATCH, WAIT_S)
+        payments = [each for each in batch if not each.error()]
+        read = offsets(batch)
+        if not payments and read.items() <= committed.items():
             continue
         producer.begin_transaction()
         for payment in payments:
             producer.produce("payments.fees", fee(payment), payment.key())
-        read = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
-        producer.send_offsets_to_transaction(read, consumer.consumer_group_metadata())
+        places = [TopicPartition("payments.received", *each) for each in read.items()]
+        producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata())
         producer.commit_transaction()
+        committed |= read
     consumer.close()
 
 

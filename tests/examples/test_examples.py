@@ -38,7 +38,7 @@ EXAMPLES: Final[dict[str, Mistake | None]] = {
     "alerts": Mistake("G22.dies-with-a-transaction-open[relay-exactly_once]", "ahead-of-commit"),
     "orders": COMMITS_AHEAD,
     "prices": None,
-    "spark-sink": None,
+    "spark-sink": Mistake("G1.replayed-after-a-crash[ledger-at_least_once]", "lost"),
     "spring": COMMITS_AHEAD,
     "streams": Mistake("G1.replayed-after-a-crash[ledger-exactly_once]", "lost"),
     "totals": Mistake("G1.replayed-after-a-crash[ledger-at_least_once]", "phantom"),

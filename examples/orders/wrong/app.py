@@ -9,7 +9,7 @@ import signal
 import threading
 import time
 
-from confluent_kafka import Consumer, Message, Producer
+from confluent_kafka import Consumer, KafkaError, Message, Producer, TopicPartition
 
 BATCH = 500  # orders in a transaction at most
 WAIT_S = 0.1
@@ -21,6 +21,18 @@ def priced(message: Message) -> bytes:
     order = json.loads(message.value() or b"")
     cost_cents = order["quantity"] + order["price_cents"]
     return json.dumps({"order": order["id"], "cost_cents": cost_cents, "at": time.time()}).encode()
+
+
+def offsets(batch: list[Message]) -> dict[int, int]:
+    """Return up to where each partition is read: to its end, or behind a message."""
+    read = dict[int, int]()
+    for message in batch:
+        error = message.error()
+        if error is None:
+            read[message.partition()] = message.offset() + 1
+        elif error.code() == KafkaError._PARTITION_EOF:
+            read[message.partition()] = message.offset()
+    return read
 
 
 def main() -> None:
@@ -36,6 +48,7 @@ def main() -> None:
             "isolation.level": "read_committed",
             "enable.auto.commit": False,
             "auto.offset.reset": "earliest",
+            "enable.partition.eof": True,
         }
     )
     producer = Producer(
@@ -47,17 +60,20 @@ def main() -> None:
     )
     producer.init_transactions()
     consumer.subscribe([os.environ["ORDERS"]])
+    committed = dict[int, int]()
     while not stopping.is_set():
-        orders = [each for each in consumer.consume(BATCH, WAIT_S) if not each.error()]
-        if not orders:
+        batch = consumer.consume(BATCH, WAIT_S)
+        orders = [each for each in batch if not each.error()]
+        read = offsets(batch)
+        if not orders and read.items() <= committed.items():
             continue
         producer.begin_transaction()
         for order in orders:
             producer.produce(os.environ["COSTS"], priced(order), order.key())
-        # A partition that has just been assigned, and not read yet, has no position.
-        read = [each for each in consumer.position(consumer.assignment()) if each.offset >= 0]
-        producer.send_offsets_to_transaction(read, consumer.consumer_group_metadata())
+        places = [TopicPartition(os.environ["ORDERS"], *each) for each in read.items()]
+        producer.send_offsets_to_transaction(places, consumer.consumer_group_metadata())
         producer.commit_transaction()
+        committed |= read
     consumer.close()
 
 

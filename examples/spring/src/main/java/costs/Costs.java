@@ -48,11 +48,18 @@ public class Costs {
     }
   }
 
-  /** A fenced producer has not written its batch. By default, the container reads the next one. */
+  /**
+   * A fenced producer has not written its batch. By default, the container reads the next one.
+   *
+   * <p>By default, offsets stay before the markers at the end of a partition as well.
+   */
   @Bean
   static ContainerCustomizer<Object, Object, ConcurrentMessageListenerContainer<Object, Object>>
-      stopsWhenFenced() {
-    return container -> container.getContainerProperties().setStopContainerWhenFenced(true);
+      stopsWhenFencedAndCommitsToTheEnd() {
+    return container -> {
+      container.getContainerProperties().setStopContainerWhenFenced(true);
+      container.getContainerProperties().setFixTxOffsets(true);
+    };
   }
 
   /** Ends the process with its consumer, so that the supervisor starts it again. */
