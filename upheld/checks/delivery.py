@@ -16,7 +16,7 @@ from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
 from upheld.checks.view import Output, View, show, text, untraced, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Instance, Record
-from upheld.programs import GONE, NOTHING, State
+from upheld.programs import GONE, NOTHING, State, Value
 from upheld.programs.itself import UNTRACED, Itself, below
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
@@ -253,13 +253,15 @@ def fold(history: History, application: str) -> list[Anomaly]:
     partition come by several ways, so that each key has a prefix of its own.
 
     An application without a model may not show which input an output is of. Then the last value of
-    each key is compared with that of a run on the committed input alone.
+    each key is compared with that of a run on the committed input alone. If outputs may lead, a key
+    has to be as far as that run at least.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
     if oracle := untraced(view):
-        return _by_last_value(view, oracle, committed, may_lead=may_lead)
+        due = _due(view, oracle, committed, may_lead=may_lead)
+        return [*view.foreign, *(_short if may_lead else _otherwise)(view, due)]
     found = list(view.foreign)
     if committed.offsets is None and may_lead:
         return found
@@ -275,34 +277,55 @@ def fold(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-def _by_last_value(
+def _due(
     view: View, oracle: Itself, committed: Committed, *, may_lead: bool
-) -> list[Anomaly]:
-    """Compare the last visible value of each key with that of a run on the committed input.
+) -> dict[bytes, list[Value]]:
+    """Return the values of each key in a run on the committed input alone.
 
     Raises:
-        NotOffered: There was no such run, or outputs may lead, which have no order without it.
+        NotOffered: There was no such run, or outputs may lead where only last values are known.
     """
-    if may_lead or committed.offsets is None:
+    if committed.offsets is None:
         raise NotOffered(UNTRACED)
-    due = oracle.last_values(below(committed.offsets, view.inputs))
+    due = oracle.values(below(committed.offsets, view.inputs))
+    if due and may_lead and oracle.is_last_alone:
+        raise NotOffered(UNTRACED)
+    return due
+
+
+def _otherwise(view: View, due: dict[bytes, list[Value]]) -> Iterator[Anomaly]:
+    """Go through the keys whose last visible value is not the one that is due."""
     shown = {key: [output.record for output in outputs] for key, outputs in view.outputs.items()}
-    found = list(view.foreign)
     for key in sorted(due.keys() | shown.keys()):
         values = [view.content(record) for record in shown.get(key, [])]
-        if (values[-1:] or [GONE]) == [due.get(key, GONE)]:
+        if (values[-1:] or [GONE]) == (due.get(key, [])[-1:] or [GONE]):
             continue
-        is_past = key not in due or due[key] in values
+        is_past = key not in due or due[key][-1] in values
         name = "ahead-of-commit" if is_past else "behind-commit"
         last = shown[key][-1] if key in shown else None
         got = f"{show(values[-1])} at {last.at}" if last else None
-        expected = show(due[key]) if key in due else None
+        expected = show(due[key][-1]) if key in due else None
         said = (
             f"{text(key)}: the committed input gives {expected or 'nothing'}, and the visible "
             f"output is {show(values[-1]) if values else 'none'}"
         )
-        found.append(Anomaly(name=name, text=said, key=text(key), expected=expected, got=got))
-    return found
+        yield Anomaly(name=name, text=said, key=text(key), expected=expected, got=got)
+
+
+def _short(view: View, due: dict[bytes, list[Value]]) -> Iterator[Anomaly]:
+    """Go through the keys whose visible outputs end before those that are due."""
+    for key in sorted(due.keys() & view.states.keys()):
+        want = len(due[key])
+        outputs = [output for output in view.outputs.get(key, []) if not output.anomaly]
+        have = outputs[-1].index + 1 if outputs else 0
+        if have < want:
+            said = (
+                f"{text(key)}: the committed input gives {want} outputs of it, and the visible "
+                f"ones end at number {have}"
+            )
+            state = view.states[key][want - 1]
+            last = outputs[-1].record if outputs else None
+            yield view.anomaly("behind-commit", said, key, state, last)
 
 
 @dataclass(frozen=True)

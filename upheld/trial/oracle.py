@@ -72,17 +72,20 @@ class Oracle:
     def ask_below_the_commit(self, application: Application) -> None:
         """Record what comes of the input below the offsets that were committed last.
 
-        Nothing is asked if the outputs show themselves which input each is of.
+        Nothing is asked if the outputs show themselves which input each is of; nor if they may
+        lead, and only last values are known.
         """
         contract = application.event.contract
         history = self.recorder.history
-        if contract is None or contract.model or application.mode != "exactly_once":
+        if contract is None or contract.model:
             return
         looks = [e for e in history.of(events.Committed) if e.application == application.name]
         oracles = list(oracles_of(history, application.event))
         if not looks or not looks[-1].offsets or not any(oracles[0].answers()):
             return
         if all(oracle.is_traced for oracle in oracles):
+            return
+        if application.mode != "exactly_once" and any(oracle.is_last_alone for oracle in oracles):
             return
         inputs = below(looks[-1].offsets, self._visible(application))
         self._answering()._ask(application, contract, inputs)
@@ -173,7 +176,7 @@ class Oracle:
     ) -> Given:
         """Return what came on one output, with what of it can be compared."""
         has_traces = is_traced(inputs, first.outputs)
-        skips_states = self._skips_states(contract) or (contract.shape == "fold" and not has_traces)
+        skips_states = self._skips_states(contract, has_traces=has_traces)
         has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
             first.outputs
         )
@@ -185,10 +188,16 @@ class Oracle:
             is_traced=has_traces,
         )
 
-    def _skips_states(self, contract: events.Contract) -> bool:
-        """Return whether outputs may skip states by the program that an adapter runs."""
+    def _skips_states(self, contract: events.Contract, *, has_traces: bool) -> bool:
+        """Return whether outputs may skip states.
+
+        The program that an adapter runs says so. A fold without an adapter may, if its keys have
+        more or fewer outputs than inputs. A design may declare that it skips none.
+        """
+        if self.manifest.emits == "every-state":
+            return False
         program = None if self.manifest.application else PROGRAMS[contract.name]
-        return bool(program and program.conflates) and self.manifest.emits != "every-state"
+        return bool(program and program.conflates) or (contract.shape == "fold" and not has_traces)
 
     def _is_alike(self, question: Question, application: Application) -> bool:
         asked = (question.design, question.contract, question.mode)

@@ -80,6 +80,32 @@ def outputs(topic: str, keys: str) -> list[Record]:
     ]
 
 
+def cut_off(history: History, answers: str, **more: Any) -> None:
+    """Let the first two inputs be committed, and say what comes of them alone."""
+    committed = list(history.of(Record))[:2]
+    history.add_all(outputs("cut", answers))
+    history.add(
+        Answered(
+            at_ms=0,
+            application="app",
+            inputs=digest_of(committed),
+            outputs="cut",
+            topics=("cut",),
+            **more,
+        )
+    )
+    history.add(Committed(at_ms=1, application="app", offsets={"in-0": 2}, stable_ms=0, down=True))
+
+
+def at_least_once(history: History) -> History:
+    """Return the history of an application in that mode."""
+    changes = {"mode": "at_least_once"}
+    return History(
+        event.model_copy(update=changes) if isinstance(event, Application) else event
+        for event in history.events
+    )
+
+
 def found(check: str, history: History) -> list[str]:
     """Return the names of the anomalies that a check finds."""
     return sorted({anomaly.name for anomaly in CHECKS[check](history, "app")})
@@ -154,37 +180,32 @@ def test_a_run_on_the_committed_input_says_what_has_to_be_visible(
 ) -> None:
     """A key has an output for each batch: three inputs give two, and two give one."""
     history = story(inputs="aaab", answers="aab", shown=shown, **more)
-    committed = list(history.of(Record))[:2]
-    history.add_all(outputs("cut", "a"))
-    history.add(
-        Answered(
-            at_ms=0,
-            application="app",
-            inputs=digest_of(committed),
-            outputs="cut",
-            topics=("cut",),
-            **more,
-        )
-    )
-    cut = Committed(at_ms=1, application="app", offsets={"in-0": 2}, stable_ms=0, down=True)
-    history.add(cut)
+    cut_off(history, "a", **more)
 
     assert found("fold", history) == anomalies
 
 
-def test_outputs_that_may_lead_have_no_place_beside_the_committed_input() -> None:
-    """At least once, a later value is right, and nobody knows which are later."""
-    cut = Committed(at_ms=1, application="app", offsets={"in-0": 0}, stable_ms=0, down=True)
-    history = story(answers="ab", shown="ab", says=cut)
-    events = [
-        event.model_copy(update={"mode": "at_least_once"})
-        if isinstance(event, Application)
-        else event
-        for event in history.events
-    ]
+@pytest.mark.parametrize(
+    ("shown", "anomalies"),
+    [("a", []), ("ab", []), ("aa", []), ("aaa", ["phantom"]), ("b", ["behind-commit"])],
+)
+def test_outputs_that_may_lead_are_as_far_as_the_committed_input(
+    shown: str, anomalies: list[str]
+) -> None:
+    """At least once, a later value is right, and an earlier one is not."""
+    history = at_least_once(story(inputs="aaab", answers="aab", shown=shown))
+    cut_off(history, "a")
+
+    assert found("fold", history) == anomalies
+
+
+def test_outputs_that_may_lead_have_no_place_among_last_values() -> None:
+    """Nobody knows which values are later."""
+    history = at_least_once(story(inputs="aaab", answers="aab", shown="ab", **LAST))
+    cut_off(history, "a", **LAST)
 
     with pytest.raises(NotOffered, match="more or fewer outputs than inputs"):
-        CHECKS["fold"](History(events), "app")
+        CHECKS["fold"](history, "app")
 
 
 def test_an_input_that_was_not_asked_has_no_right_outputs() -> None:
@@ -209,6 +230,19 @@ def test_a_fold_that_skips_states_is_not_compared() -> None:
     assert found("relation", story(contract=fold)) == []
     with pytest.raises(NotOffered, match="skip other states"):
         CHECKS["relation"](story(answers="ab", shown="ab", contract=fold), "app")
+
+
+@pytest.mark.parametrize(
+    ("shown", "anomalies"), [("aaaab", []), ("aaab", ["lost"]), ("aaaabb", ["phantom"])]
+)
+def test_a_fold_that_emits_every_state_is_compared(shown: str, anomalies: list[str]) -> None:
+    """Each state of the run without a fault is due, since the design says so."""
+    fold = CONTRACT.model_copy(update={"shape": "fold"})
+    told = story(answers="aaaab", shown=shown, contract=fold)
+    declared = BEGUN.model_copy(update={"emits": "every-state"})
+    history = History([declared, *list(told.events)[1:]])
+
+    assert found("relation", history) == anomalies
 
 
 @pytest.mark.parametrize(

@@ -291,6 +291,20 @@ def test_a_program_whose_outputs_skip_states_is_compared_by_its_last_values(
     assert answer.is_by_last_value == is_by_last_value
 
 
+@pytest.mark.parametrize(("emits", "is_by_last_value"), [(None, True), ("every-state", False)])
+def test_a_fold_with_another_number_of_outputs_may_skip_states(
+    rig: SimpleNamespace, emits: str | None, is_by_last_value: bool
+) -> None:
+    """Unless it declares that it emits every state."""
+    fold = FurtherOutput(writes="alerts", format="json")
+    contract = CONTRACT.model_copy(update={"shape": "fold", "further": (fold,)})
+    oracle, application = attempt(rig, 3, contract)
+    cast(Any, oracle.manifest).emits = emits
+    oracle.ask(cast(Applied, application))
+
+    assert [each.is_by_last_value for each in answers(oracle)] == [False, is_by_last_value]
+
+
 def test_each_output_has_an_answer_of_its_own(rig: SimpleNamespace) -> None:
     """One run answers for all of them, and each has unstable fields of its own."""
     oracle, application = attempt(rig, 3, TWO)
@@ -313,6 +327,23 @@ def test_the_committed_input_is_asked_if_an_output_does_not_show_its_input(
 ) -> None:
     """The first output has one record for each input, and the second one has fewer."""
     oracle, application = attempt(rig, 3, contract)
+    oracle.ask(cast(Applied, application))
+    oracle.runs.clear()
+    oracle.recorder.history.add(
+        Committed(at_ms=0, application="orders", offsets={"in-0": 2}, stable_ms=0, down=True)
+    )
+    oracle.ask_below_the_commit(cast(Applied, application))
+
+    assert oracle.runs == runs
+
+
+@pytest.mark.parametrize(("shape", "runs"), [("map", [(2, False)]), ("fold", [])])
+def test_the_committed_input_is_asked_at_least_once_if_outputs_have_an_order(
+    rig: SimpleNamespace, shape: str, runs: list[tuple[int, bool]]
+) -> None:
+    """A key shows as many outputs at least; of last values nobody knows which are later."""
+    oracle, application = attempt(rig, 3, TWO.model_copy(update={"shape": shape}))
+    application.mode = "at_least_once"
     oracle.ask(cast(Applied, application))
     oracle.runs.clear()
     oracle.recorder.history.add(
