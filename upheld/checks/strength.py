@@ -16,6 +16,7 @@ from upheld.checks.registry import ANOMALIES, BY_LAST_VALUE, NEEDS
 from upheld.history import History
 from upheld.history.events import Application, Claim, Committed, Record
 from upheld.programs.itself import Itself, below, oracles_of
+from upheld.spec.power import Power, power
 
 Part = Literal["relation", "last value per key", "order", "prefix"]
 PARTS: Final[tuple[Part, ...]] = ("relation", "last value per key", "order", "prefix")
@@ -37,6 +38,11 @@ class Strength(NamedTuple):
     oracle: str = ""
     rests_on: tuple[Part, ...] = ()
     lacks: tuple[Part, ...] = ()
+
+    def power(self, row: str) -> Power | None:
+        """Return the power of a row with this oracle; None if nobody knows it."""
+        by_last_value = "last value per key" in self.rests_on
+        return power(row, self.oracle, by_last_value=by_last_value) if self.oracle else None
 
 
 def asked(check: str) -> Iterator[Part]:

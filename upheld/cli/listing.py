@@ -66,6 +66,7 @@ class Offered(NamedTuple):
     oracle: str  # what says what is right
     judged: dict[str, str]  # row -> the oracle and its power there, or that it is unsupported
     programs: tuple[str, ...]  # whose rows they are
+    may_skip: bool  # whether its outputs may skip states, for all that it declares
 
 
 def list_promises(arguments: argparse.Namespace) -> int:
@@ -163,6 +164,7 @@ def _offered(
         oracle=oracle,
         judged={},
         programs=design.programs,
+        may_skip=design.emits is None and "ledger" in design.programs,
     )
     others = defaultdict[str, list[Row]](list)
     for listed in listing["rows"]:
@@ -173,7 +175,7 @@ def _offered(
             continue
         offer.rows[guarantee] += 1
         reasons = [*lacking(row, design), *limited(row, design)]
-        offer.judged[row.id] = Verdict.UNSUPPORTED if reasons else _judged_by(row, oracle)
+        offer.judged[row.id] = Verdict.UNSUPPORTED if reasons else _judged_by(row, offer)
         if reasons:
             offer.lacking[guarantee] += 1
             offer.unsupported[reasons[0]].append(row.id)
@@ -186,10 +188,10 @@ def _offered(
     return offer
 
 
-def _judged_by(row: Row, oracle: str) -> str:
+def _judged_by(row: Row, offer: Offered) -> str:
     """Return the oracle of a row, and how many wrong designs it catches there."""
-    known = power(row.id, oracle)
-    return f"{oracle} {known}" if known else oracle
+    known = power(row.id, offer.oracle, by_last_value=offer.may_skip)
+    return f"{offer.oracle} {known}" if known else offer.oracle
 
 
 def _why_not(design: Manifest, rows: Iterable[Row]) -> str:
@@ -359,7 +361,9 @@ def _print_counts(listing: Listing, offers: Iterable[Offered]) -> None:
                 f"{offer.oracle}"
             )
             judged = [row for row, by in offer.judged.items() if by != Verdict.UNSUPPORTED]
-            caught = power_together(judged, offer.oracle, offer.programs)
+            caught = power_together(
+                judged, offer.oracle, offer.programs, by_last_value=offer.may_skip
+            )
             print(f"together they catch {caught} wrong designs of the shape (docs/application.md)")
 
 

@@ -24,7 +24,6 @@ from upheld.programs import Unreadable
 from upheld.programs.modelled import demand_model
 from upheld.report import RowResult, card, exit_code, versions
 from upheld.spec.gherkin import Row
-from upheld.spec.power import power
 from upheld.verdicts import Anomaly, Inconclusive, Judged, NotOffered, Verdict, worst_first
 
 # A recorded verdict and that of the claims judged again: here the latter stands.
@@ -205,7 +204,7 @@ def _result(history: History, ended: events.Ended, found: Judged) -> RowResult:
         oracle=rests.oracle,
         rests_on=list(rests.rests_on),
         lacks=list(rests.lacks),
-        power=power(begun.scenario, rests.oracle) if rests.oracle else None,
+        power=rests.power(begun.scenario),
         marks=[m.model_dump(exclude={"kind", "logs"}) for m in history.of(events.Mark)],
         seconds=ended.seconds,
     )

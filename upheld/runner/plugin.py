@@ -35,7 +35,6 @@ from upheld.runner.choice import Choice
 from upheld.runner.definitions import looked_up_once
 from upheld.runner.trouble import trouble
 from upheld.spec.gherkin import ON_A_CLUSTER, TIMED, Row, Scenario
-from upheld.spec.power import power
 from upheld.steps import modules
 from upheld.supervisor.costs import Look, cost, look
 from upheld.supervisor.host import is_left_by_others
@@ -333,7 +332,7 @@ class Plugin(RunAccount):
             result.oracle = rests.oracle
             result.rests_on = list(rests.rests_on)
             result.lacks = list(rests.lacks)
-            result.power = power(row.id, rests.oracle) if rests.oracle else None
+            result.power = rests.power(row.id)
             result.entries = sum(
                 a.input.totals.get("entries", 0) for a in trial.applications.values()
             )

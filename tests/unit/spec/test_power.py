@@ -33,8 +33,11 @@ def _measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
         two=Judged(upheld={RELAY: 1}),
     )
     monkeypatch.setattr(kills, "FILE", tmp_path / "kills.json")
+    by_last_value = matrix(one=Judged(upheld={RELAY: 1}), two=Judged(upheld={RELAY: 1}))
     monkeypatch.setattr(power, "BY_ITSELF", tmp_path / "kills_by_itself.json")
+    monkeypatch.setattr(power, "BY_LAST_VALUE", tmp_path / "kills_by_last_value.json")
     kills.save(by_model, kills.FILE)
+    kills.save(by_last_value, power.BY_LAST_VALUE)
     kills.save(by_itself, power.BY_ITSELF)
     power._matrix.cache_clear()
     yield
@@ -54,8 +57,13 @@ def _measured(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]
     ],
 )
 def test_a_row_with_an_oracle(row: str, oracle: str, expected: Power | None) -> None:
-    """The power is unknown until each wrong design that the model catches was judged."""
+    """The power is unknown where nothing was judged."""
     assert power.power(row, oracle) == expected
+
+
+def test_a_row_that_compares_last_values_alone() -> None:
+    """It catches fewer of the same wrong designs."""
+    assert power.power(RELAY, "itself", by_last_value=True) == Power(caught=0, judged=3)
 
 
 def test_rows_together_catch_what_one_of_them_catches() -> None:
@@ -67,11 +75,11 @@ def test_rows_together_catch_what_one_of_them_catches() -> None:
     assert power.power_together(rows, "model", ["relay", "ledger"]) == Power(caught=2, judged=3)
 
 
-def test_the_shipped_matrices_fit() -> None:
+@pytest.mark.parametrize("oracle", ["itself", "last_value"])
+def test_the_shipped_matrices_fit(oracle: str) -> None:
     """The rows of a run without a fault are rows in which a model catches the design."""
-    power._matrix.cache_clear()
-    by_model = kills.load(Path(kills.__file__).parents[1] / "data" / "kills.json").designs
-    by_itself = kills.load(Path(kills.__file__).parents[1] / "data" / "kills_by_itself.json")
+    data = Path(kills.__file__).parents[1] / "data"
+    by_model = kills.load(data / "kills.json").designs
 
-    for name, judged in by_itself.designs.items():
+    for name, judged in kills.load(data / f"kills_by_{oracle}.json").designs.items():
         assert judged.rows() <= by_model[name].killed.keys()
