@@ -1,8 +1,8 @@
 """The adapter of an application that has none.
 
-It reads the application's `design.toml`, starts its process, and answers the harness in its place.
-The process knows nothing of it. Command and environment tell it its names, and a signal ends it. It
-is in the session of this process, so that whatever strikes an instance strikes both.
+It reads the application's `design.toml`, starts its processes, and answers the harness in its
+place. They know nothing of it. Command and environment tell them their names, and a signal ends
+them. They are in the session of this process, so that whatever strikes an instance strikes all.
 """
 
 import os
@@ -13,9 +13,9 @@ import sys
 import tempfile
 import threading
 import time
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any, Final
+from typing import IO, Any, Final, NoReturn
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
@@ -24,16 +24,66 @@ from upheld.adapter import Design, Message, error, serve
 from upheld.commands import PYTHON, filled
 from upheld.reading import read_toml
 from upheld.supervisor import deployed
+from upheld.supervisor.deployed import Part
 
 LOG: Final = "log:"  # before the regular expression that a line of the log matches
 LOOK_S: Final = 0.05
 DESCRIBE_S: Final = 5.0
 AGAIN_S: Final = 0.2  # a process that ends at once is not started without a pause
+HEARD_S: Final = 1.0  # for the end of a log, which a child of the process may keep open
 TOLD_LINES: Final = 5  # of its log, if it does not start
 
 
+class Process:
+    """A process of an application, which may be started again, and what it says."""
+
+    def __init__(self, part: Part, folder: Path, environment: Mapping[str, str]) -> None:
+        self.part = part
+        self.folder = folder
+        self.environment = {**environment, **part.environment}
+        self.spawn()
+
+    def spawn(self) -> None:
+        """Start it."""
+        self.lines: list[str] = []
+        self.running = subprocess.Popen(
+            self.part.command,
+            cwd=self.folder,
+            env=self.environment,
+            stdin=subprocess.DEVNULL,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.STDOUT,
+            text=True,
+            errors="replace",
+        )
+        assert self.running.stdout
+        self.reader = threading.Thread(target=self._hear, args=(self.running.stdout,), daemon=True)
+        self.reader.start()
+
+    def _hear(self, log: IO[str]) -> None:
+        """Keep the last lines of its log, and pass all of them on."""
+        for line in log:
+            self.lines.append(line.rstrip("\n"))
+            del self.lines[:-200]
+            print(line, end="", file=sys.stderr, flush=True)
+
+    def wait(self) -> None:
+        """Wait until it has ended, and its last words are passed on."""
+        self.running.wait()
+        self.reader.join(HEARD_S)
+
+    def says(self, line: re.Pattern[str]) -> bool:
+        """Return whether a line of its log matches."""
+        return any(map(line.search, list(self.lines)))
+
+    @property
+    def last_words(self) -> str:
+        """The last lines of its log that say something."""
+        return " / ".join(deployed.last_words(self.lines, TOLD_LINES)) or "its log is empty"
+
+
 class Bridge(Design):
-    """One process of an application, and the answers in its place."""
+    """One instance of an application, and the answers in its place."""
 
     def __init__(self, file: Path) -> None:
         self.folder = file.parent
@@ -43,8 +93,7 @@ class Bridge(Design):
         self.stop_signal = signal.Signals[signals.get("stop", "SIGTERM")]
         self.start_s: float = signals.get("start_s", 50)
         self.restarts = self.tables.get("restart", "never") == "on-exit"
-        self.lines: list[str] = []
-        self.process: subprocess.Popen[str] | None = None
+        self.processes: list[Process] = []
 
     def introduce(self, programs: Iterable[str]) -> None:
         """Say of the application what its file says of it."""
@@ -58,49 +107,66 @@ class Bridge(Design):
         }
 
     def open(self, start: Message) -> Message:
-        """Start the process, and wait until it says that it is ready."""
+        """Start the processes, and wait until they say that they are ready."""
         names = self._names(start)
         self.group: str | None = None
         if "group" in self.tables:
             self.group = filled(self.tables["group"], names)
         internal = [filled(each, names) for each in self.tables.get("internal_topics", ())]
-        (process,) = self.tables["process"].values()
-        self.command = [filled(each, names) for each in process["command"]]
-        own = process.get("environment", {})
-        given = {name: value for name, value in os.environ.items() if self._reaches(name)}
-        self.environment = given | {name: filled(own[name], names) for name in own}
-        deployed.render(process, names)
-        is_ready = self._readiness(start, names)
-        self._spawn()
+        environment = {name: value for name, value in os.environ.items() if self._reaches(name)}
+        rendered = Path(tempfile.mkdtemp(prefix="upheld-rendered-"))
+        parts = deployed.parts(self.tables["process"], self.ready, names, rendered)
+        are_ready = self._readiness(start)
+        self.processes = [Process(part, self.folder, environment) for part in parts]
         until = time.monotonic() + self.start_s
-        while not is_ready():
-            assert self.process
-            if (code := self.process.poll()) is not None:
-                return error(f"it ended with {code} before it was ready: {self._last_words()}")
+        while not are_ready():
+            for process in self.processes:
+                if (code := process.running.poll()) is not None:
+                    who = self._named(process, "it")
+                    said = process.last_words
+                    return error(f"{who} ended with {code} before it was ready: {said}")
             if time.monotonic() > until:
-                return error(
-                    f"it was not ready by {self.ready} in {self.start_s:g} s: {self._last_words()}"
-                )
+                said = "; ".join(map(self._last_words, self.processes))
+                return error(f"it was not ready by {self.ready} in {self.start_s:g} s: {said}")
             time.sleep(LOOK_S)
         ready = {"internal_topics": internal}
         return ready if self.group is None else ready | {"consumer_group": self.group}
 
     def run(self, stopping: threading.Event) -> None:
         """Wait for the end, and start a process anew if its supervisor would."""
-        assert self.process
         while not stopping.wait(LOOK_S):
-            code = self.process.poll()
-            if code is None:
-                continue
-            if not self.restarts:
-                print(f"the application has ended with {code}", file=sys.stderr, flush=True)
-                os._exit(code & 0xFF or 1)
-            if stopping.wait(AGAIN_S):
-                return
-            self._spawn()
-            self.notice("recovered")
-        self.process.send_signal(self.stop_signal)
-        self.process.wait()
+            for process in self.processes:
+                code = process.running.poll()
+                if code is None:
+                    continue
+                if not self.restarts:
+                    self._end(process, code)
+                if stopping.wait(AGAIN_S):
+                    break
+                process.spawn()
+                self.notice("recovered")
+        for process in self.processes:
+            process.running.send_signal(self.stop_signal)
+        for process in self.processes:
+            process.wait()
+
+    def _end(self, process: Process, code: int) -> NoReturn:
+        """End with a process: nobody starts it again, and the others do not go on without it."""
+        who = self._named(process, "the application")
+        print(f"{who} has ended with {code}", file=sys.stderr, flush=True)
+        for other in self.processes:
+            other.running.kill()
+            other.wait()
+        os._exit(code & 0xFF or 1)
+
+    def _last_words(self, process: Process) -> str:
+        """Return the last words of a process, with its name if there are several."""
+        name = f"{process.part.name}: " if len(self.processes) > 1 else ""
+        return f"{name}{process.last_words}"
+
+    def _named(self, process: Process, alone: str) -> str:
+        """Return the name of a process among several, or what it is called alone."""
+        return f"its process {process.part.name}" if len(self.processes) > 1 else alone
 
     def _names(self, start: Message) -> dict[str, str]:
         """Return what is filled in for each placeholder."""
@@ -117,7 +183,6 @@ class Bridge(Design):
             "dir": str(self.folder),
             "python": PYTHON,
             "tmp_dir": tempfile.gettempdir(),
-            **deployed.places(Path(tempfile.mkdtemp(prefix="upheld-rendered-"))),
         }
 
     def _reaches(self, name: str) -> bool:
@@ -125,40 +190,20 @@ class Bridge(Design):
         inherited = (*self.tables.get("inherit", ()), *self.tables.get("secrets", ()))
         return name != "PYTHONPATH" or name in inherited
 
-    def _spawn(self) -> None:
-        self.lines = []
-        self.process = subprocess.Popen(
-            self.command,
-            cwd=self.folder,
-            env=self.environment,
-            stdin=subprocess.DEVNULL,
-            stdout=subprocess.PIPE,
-            stderr=subprocess.STDOUT,
-            text=True,
-            errors="replace",
-        )
-        assert self.process.stdout
-        reader = threading.Thread(target=self._hear, args=(self.process.stdout,), daemon=True)
-        reader.start()
+    def _readiness(self, start: Message) -> Callable[[], bool]:
+        """Return what tells whether the processes are ready; call it before they start.
 
-    def _hear(self, log: IO[str]) -> None:
-        """Keep the last lines of the application, and pass all of them on."""
-        for line in log:
-            self.lines.append(line.rstrip("\n"))
-            del self.lines[:-200]
-            print(line, end="", file=sys.stderr, flush=True)
-
-    def _last_words(self) -> str:
-        return " / ".join(deployed.last_words(self.lines, TOLD_LINES)) or "its log is empty"
-
-    def _readiness(self, start: Message, names: dict[str, str]) -> Callable[[], bool]:
-        """Return what tells whether the process is ready; call it before the process starts."""
+        Each of them has to say so, but for a group: one member with partitions is enough.
+        """
         if self.ready.startswith(LOG):
             line = re.compile(self.ready.removeprefix(LOG))
-            return lambda: any(map(line.search, list(self.lines)))
+            return lambda: all(process.says(line) for process in self.processes)
         if self.ready.startswith(deployed.HTTP):
-            address = filled(self.ready, names)
-            return lambda: deployed.answers(address)
+            return lambda: all(
+                deployed.answers(process.part.address)
+                for process in self.processes
+                if process.part.address
+            )
         assert self.group is not None
         group = self.group
         admin = AdminClient({**start.get("client", {}), "bootstrap.servers": start["bootstrap"]})

@@ -80,6 +80,30 @@ def test_a_naive_service_loses_what_it_has_committed(broker: Broker, tmp_path: P
 
 
 @pytest.mark.parametrize(
+    ("service", "row", "anomalies"),
+    [("", SAFE, set()), ("naive", NAIVE, {"behind-commit"})],
+    ids=["safe", "naive"],
+)
+def test_an_instance_of_two_processes_is_judged(
+    broker: Broker, tmp_path: Path, service: str, row: str, anomalies: set[str]
+) -> None:
+    """Both share the partitions, and a kill strikes both."""
+    design = tmp_path / "design"
+    shutil.copytree(EXAMPLES / service, design)
+    shutil.copy(EXAMPLES / "orders.jsonl", design)
+    file = design / "design.toml"
+    text = file.read_text().replace("../orders.jsonl", "orders.jsonl")
+    text = text.replace("[process.app]\n", "[process.app]\ncount = 2\n")
+    file.write_text(text.replace("-{instance}", "-{instance}-{process}"))
+    name = "-".join(filter(None, ("orders", service)))
+
+    found = judged(broker, tmp_path / "out", design, row, name=name)
+
+    assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
+    assert set(found.totals) == anomalies
+
+
+@pytest.mark.parametrize(
     ("old", "new", "said"),
     [
         ("BATCH = 500", "raise SystemExit('no such vault')", "no such vault"),

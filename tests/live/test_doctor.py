@@ -112,6 +112,13 @@ VARIANTS: Final = {
         {"[process.app.environment]": '[process.app.environment]\nPEER = "PORT"'},
     ),
     "none": Variant(()),
+    "two processes": Variant(
+        (),
+        design={
+            "[process.app]\n": "[process.app]\ncount = 2\n",
+            "{application_id}-{instance}": "{application_id}-{process}",
+        },
+    ),
     "progress elsewhere": Variant((), folder=CHECKPOINTS),
 }
 

@@ -59,6 +59,7 @@ class Bridge:
 
     def __init__(self, folder: Path, script: str, **tables: str) -> None:
         environment = {"TOLD": "{bootstrap} {input.orders} {output.costs} {mode} {instance}"}
+        count = tables.pop("count", "1")
         lines = [
             'name = "orders"',
             'version = "1"',
@@ -68,7 +69,8 @@ class Bridge:
             "[input.orders]",
             "[output.costs]",
             "[process.app]",
-            f"command = {json.dumps(['{python}', '-c', script])}",
+            f"command = {json.dumps(['{python}', '-c', script, '{process}'])}",
+            f"count = {count}",
             "[process.app.environment]",
             *(f"{name} = {json.dumps(value)}" for name, value in environment.items()),
             "[signals]",
@@ -265,3 +267,63 @@ def test_what_strikes_an_instance_strikes_the_application(bridge: Callable[..., 
     child = int(struck.log.read_text().split()[1])
 
     assert os.getsid(child) == struck.process.pid
+
+
+# Its first process is up at once, and the second one a little later.
+TAKES_TURNS = (
+    "import signal, sys, time; name = sys.argv[1]\n"
+    "def end(*_): print('bye', name, flush=True); sys.exit()\n"
+    "signal.signal(signal.SIGTERM, end)\n"
+    "time.sleep(0.3 if name == 'app-2' else 0); print('up', name, flush=True)\n"
+)
+
+
+def test_each_of_several_processes_is_started_and_ended(bridge: Callable[..., Bridge]) -> None:
+    """All of them have to say that they are ready, and all are told to stop."""
+    two = bridge(f"{TAKES_TURNS}time.sleep(60)", count="2")
+
+    assert two.ask(START)["type"] == "ready"
+    assert sorted(two.log.read_text().splitlines()) == ["up app-1", "up app-2"]
+    assert two.ask(STOP) == {"type": "stopped"}
+    assert sorted(two.log.read_text().splitlines()[2:]) == ["bye app-1", "bye app-2"]
+
+
+def test_the_death_of_one_process_ends_the_instance(bridge: Callable[..., Bridge]) -> None:
+    """The others do not go on without it: nobody would notice."""
+    dies = "import os; print(os.getpid(), flush=True); time.sleep(60 if name == 'app-1' else 0.2)"
+    two = bridge(f"{TAKES_TURNS}{dies}\nraise SystemExit(7)", count="2")
+    two.ask(START)
+
+    assert two.process.wait(10) == 7
+    lines = two.log.read_text().splitlines()
+    assert "its process app-2 has ended with 7" in lines
+    assert not any(Path(f"/proc/{line}").exists() for line in lines if line.isdigit())
+
+
+def test_a_supervisor_starts_the_process_again_that_has_ended(
+    bridge: Callable[..., Bridge], tmp_path: Path
+) -> None:
+    """The other one goes on."""
+    mark = tmp_path / "was here"
+    dies = (
+        f"import os; first = name == 'app-2' and not os.path.exists({str(mark)!r})\n"
+        f"if first: open({str(mark)!r}, 'w'); time.sleep(0.2); sys.exit(3)\n"
+        "time.sleep(60)"
+    )
+    two = bridge(f"{TAKES_TURNS}{dies}", count="2", restart='"on-exit"')
+    two.ask(START)
+
+    assert two.hear() == {"type": "notice", "kind": "recovered"}
+    until(lambda: two.log.read_text().count("up app-2") == 2)
+    assert two.log.read_text().count("up app-1") == 1
+    assert two.ask(STOP) == {"type": "stopped"}
+
+
+def test_a_process_that_ends_too_early_is_named(bridge: Callable[..., Bridge]) -> None:
+    """So is each one that is not ready in time, with its last words."""
+    early = bridge("import sys; print(sys.argv[1]); sys.exit(sys.argv[1] == 'app-2')", count="2")
+
+    said = early.ask(START)["message"]
+
+    assert said.startswith("its process app-")
+    assert "before it was ready" in said

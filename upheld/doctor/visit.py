@@ -38,7 +38,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.reading import read_bytes
 from upheld.supervisor import deployed
 from upheld.supervisor.environment import environment_of
-from upheld.supervisor.guarded import Child
+from upheld.supervisor.guarded import Child, Guarded
 from upheld.supervisor.log import Log
 from upheld.supervisor.reaper import RunScope
 from upheld.supervisor.session import INSTANCE_TAG, Session
@@ -91,7 +91,21 @@ class Site:
 
 
 class _Ended(Exception):
-    """The application's process has ended by itself."""
+    """A process of the application has ended by itself."""
+
+
+@dataclass(frozen=True)
+class _Process:
+    """A process of the application, with its session and its log."""
+
+    part: deployed.Part
+    running: Guarded
+    session: Session
+    log: Log
+
+    def lines(self) -> list[str]:
+        """Return the lines of its log so far."""
+        return read_bytes(self.log.path).decode(errors="replace").splitlines()
 
 
 def visit(site: Site, manifest: Manifest, patience: Patience, say: Say) -> s.Visit:
@@ -177,24 +191,27 @@ class _Visit:
         # Partition -> the end of the output when it was still last; nothing was written before.
         nothing = dict.fromkeys(range(PARTITIONS), 0)
         self.outputs_end = [(nothing, nothing) for _ in self.outputs]
+        self.processes: list[_Process] = []
+        self.watcher = Heard(self._watch, name=f"fence {application_id}")
 
     def whole(self) -> s.Visit:
         """Go through all steps, and return what was seen."""
         self.reading.create(dict.fromkeys([self.input, *self.outputs.values()], PARTITIONS))
         self._send(0, FIRST, ABORTED)
         self.first_ends = dict(self.ends)
-        self._start()
         try:
+            self._start()
             with contextlib.suppress(_Ended):
                 self._live()
             self.ran_s = time.monotonic() - self.began_s
-            early = self.process.poll()
+            early = self._ended_early()
             if early is None:
                 self._stop()
         finally:
             self.over.set()
-            self.session.kill()
-            self.log.close()
+            for process in self.processes:
+                process.session.kill()
+                process.log.close()
         self.watcher.join(GONE_S)
         raise_failure()
         trouble = self.proxy.look()
@@ -225,10 +242,10 @@ class _Visit:
         )
 
     def _start(self) -> None:
-        """Start its process.
+        """Start its processes.
 
         Raises:
-            MachineProblem: It cannot be run.
+            MachineProblem: One of them cannot be run.
         """
         disks = self.site.run.scratch / self.application_id
         for folder in ("state", "durable"):
@@ -236,38 +253,50 @@ class _Visit:
         self.site.logs.mkdir(parents=True, exist_ok=True)
         temporary = self.site.run.scratch / "tmp"
         names = names_of(self.manifest, self.application_id, self.door, disks, temporary)
-        names |= deployed.places(self.site.run.scratch / f"{self.application_id}-rendered")
-        self.ready = filled(self.subject.signals.ready, names)
         self.group = filled(self.subject.group or "", names)
-        (process,) = self.subject.process.values()
-        deployed.render(process.model_dump(), names)
-        own = {name: filled(value, names) for name, value in process.environment.items()}
-        tag = uuid.uuid4().hex
-        environment = environment_of(self.manifest, self.site.run) | own | {INSTANCE_TAG: tag}
-        command = [filled(each, names) for each in process.command]
+        tables = {name: table.model_dump() for name, table in self.subject.process.items()}
+        rendered = self.site.run.scratch / f"{self.application_id}-rendered"
         self.say(f"{self.manifest.name} starts")
-        self.log = Log(self.site.logs / f"{self.application_id}.log")
         self.began_s = time.monotonic()
-        with self.log.opened() as output:
-            child = Child(command, self.manifest.folder, environment, output, output)
+        for part in deployed.parts(tables, self.subject.signals.ready, names, rendered):
+            self.processes.append(self._spawned(part))
+        self.watcher.start()
+
+    def _spawned(self, part: deployed.Part) -> _Process:
+        """Start a process.
+
+        Raises:
+            MachineProblem: It cannot be run.
+        """
+        tag = uuid.uuid4().hex
+        environment = environment_of(self.manifest, self.site.run) | part.environment
+        number = len(self.processes)
+        log = Log(self.site.logs / f"{self.application_id}{f'-{part.name}' if number else ''}.log")
+        with log.opened() as output:
+            child = Child(
+                part.command,
+                self.manifest.folder,
+                environment | {INSTANCE_TAG: tag},
+                output,
+                output,
+            )
             try:
-                self.process = self.site.run.spawn(child)
+                running = self.site.run.spawn(child)
             except OSError as error:
+                log.close()
                 raise MachineProblem(
-                    f"{command[0]} cannot be run ({error.strerror}); see `command` in "
+                    f"{part.command[0]} cannot be run ({error.strerror}); see `command` in "
                     f"{self.manifest.file}."
                 ) from None
-        assert self.process.stdin
-        self.process.stdin.close()
-        self.session = Session.of(self.process, tag)
-        self.watcher = Heard(self._watch, name=f"fence {self.application_id}")
-        self.watcher.start()
+        assert running.stdin
+        running.stdin.close()
+        return _Process(part, running, Session.of(running, tag), log)
 
     def _live(self) -> None:
         """Wait until it is ready, and give it more when it has done the first records.
 
         Raises:
-            _Ended: It ended by itself.
+            _Ended: A process ended by itself.
         """
         start_s = self.patience.start_s or self.subject.signals.start_s
         if not self._until(self._is_ready, start_s):
@@ -310,15 +339,23 @@ class _Visit:
         self.is_stalled = not self._drained()
 
     def _stop(self) -> None:
-        """Tell it to stop, and wait until it has ended."""
+        """Tell it to stop, and wait until it has ended.
+
+        Its exit code is the first that is not 0 of its processes.
+        """
         name = self.subject.signals.stop
         self.say(f"it is told to stop by {name}")
         began_s = time.monotonic()
-        with contextlib.suppress(ProcessLookupError):
-            os.kill(self.process.pid, signal.Signals[name])
-        code: int | None = None
+        for process in self.processes:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(process.running.pid, signal.Signals[name])
+        codes = list[int]()
         with contextlib.suppress(subprocess.TimeoutExpired):
-            code = self.process.wait(self.patience.stop_s)
+            for process in self.processes:
+                left_s = began_s + self.patience.stop_s - time.monotonic()
+                codes.append(process.running.wait(max(0.0, left_s)))
+        is_over = len(codes) == len(self.processes)
+        code = next(filter(None, codes), 0) if is_over else None
         seconds = round(time.monotonic() - began_s, 3)
         members = 0 if code is None else self._members_left()
         self.end = s.End(signal=name, seconds=seconds, code=code, members=members)
@@ -333,22 +370,32 @@ class _Visit:
         """
         until = time.monotonic() + within_s
         while not reached():
-            if self.process.poll() is not None:
+            if self._ended_early() is not None:
                 raise _Ended
             if time.monotonic() > until:
                 return False
             time.sleep(LOOK_S)
         return True
 
+    def _ended_early(self) -> int | None:
+        """Return the exit code of a process that has ended; None if all of them run."""
+        codes = (process.running.poll() for process in self.processes)
+        return next((code for code in codes if code is not None), None)
+
     def _pause(self, seconds: float) -> None:
         self._until(lambda: False, seconds)
 
     def _is_ready(self) -> bool:
         """Return whether it is ready as its file says, in whatever group it is."""
-        if self.ready.startswith("log:"):
-            return any(re.search(self.ready[4:], line) for line in self._lines())
-        if self.ready.startswith(deployed.HTTP):
-            return deployed.answers(self.ready)
+        ready = self.subject.signals.ready
+        if ready.startswith("log:"):
+            return all(
+                any(re.search(ready[4:], line) for line in process.lines())
+                for process in self.processes
+            )
+        if ready.startswith(deployed.HTTP):
+            addresses = [each.part.address for each in self.processes if each.part.address]
+            return all(map(deployed.answers, addresses))
         return any(self._holds_something(group) for group in list(self.wire.groups))
 
     def _holds_something(self, group: str) -> bool:
@@ -489,10 +536,8 @@ class _Visit:
         broker = {_address(each) for each in self.site.broker.bootstrap.split(",")}
         inside = broker | resolved(self.subject.peers)
         while not self.over.wait(LOOK_S):
-            self.peers |= outside(self.session.pids(), inside | self.proxy.addresses)
-
-    def _lines(self) -> list[str]:
-        return read_bytes(self.log.path).decode(errors="replace").splitlines()
+            pids = [pid for process in self.processes for pid in process.session.pids()]
+            self.peers |= outside(pids, inside | self.proxy.addresses)
 
     # --- the result
 
@@ -525,11 +570,16 @@ class _Visit:
                 peers=tuple(sorted(f"{host}:{port}" for host, port in self.peers)),
                 clients=tuple(sorted({name for name in wire.clients.values() if name})),
                 versions={api: max(found) for api, found in sorted(wire.versions.items())},
-                log=tuple(deployed.last_words(self._lines(), LOG_LINES)),
+                log=tuple(deployed.last_words(self._last_lines(), LOG_LINES)),
             ),
             self._records(self.input),
             tuple(record for records in outputs.values() for record in records),
         )
+
+    def _last_lines(self) -> list[str]:
+        """Return the log of the process that has ended by itself; else those of all of them."""
+        ended = [each for each in self.processes if each.running.poll()]
+        return [line for each in ended or self.processes for line in each.lines()]
 
     def _group(self, name: str) -> s.Group:
         heard = self.wire.groups[name]

@@ -5,6 +5,7 @@ on the broker, and asks it nothing.
 """
 
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping
 from pathlib import Path, PurePosixPath
 from typing import Annotated, Any, Final, Literal
@@ -48,6 +49,7 @@ NO_TOPIC: Final = 'each row has topics of its own; remove `topic`, or say names 
 GROUP: Final = "group"  # the sign of readiness that an application gives by its group
 TEMPLATED: Final = "templated"
 MOST_OUTPUTS: Final = 8  # each is read again and again while a row runs
+MOST_PROCESSES: Final = 8  # of an instance: there may be three instances on a few cores
 FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
 Shape = Literal["map", "fold"]
@@ -67,6 +69,7 @@ PLACEHOLDERS: Final = {
     "bootstrap": "the addresses of the broker",
     "application_id": "a part of every name that the application makes on the broker",
     "instance": "the name of the instance, which is the same after a restart",
+    "process": "the name of the process, with a number if its table stands for several: app-2",
     "state_dir": "the disk of the instance",
     "tmp_dir": "a folder for temporary files, which ends with the run",
     "durable_dir": "storage that all instances share and that outlives them, as for checkpoints",
@@ -143,6 +146,12 @@ class ProcessTable(_Table):
     command: tuple[str, ...] = Field(
         min_length=1, description="the program and its arguments, run without a shell"
     )
+    count: int = Field(
+        default=1,
+        ge=1,
+        le=MOST_PROCESSES,
+        description="how many of it are in an instance; {process} tells them apart",
+    )
     environment: dict[str, str] = Field(
         default={}, description="its variables, beside those that it inherits"
     )
@@ -172,7 +181,9 @@ class SignalsTable(_Table):
     ready: Annotated[str, AfterValidator(_sign)] = Field(
         default=GROUP,
         description="group: it has partitions of its group; log:REGEX: a line of its log matches; "
-        "an address such as http://127.0.0.1:{port}/ready: it answers with a status of success",
+        "an address such as http://127.0.0.1:{port}/ready: it answers with a status of success; "
+        "of several processes one has partitions, the log of each has such a line, and each that "
+        "is told {port} answers",
         pattern=r"^(group|log:.+|http://.+)$",
     )
     stop: Literal["SIGTERM", "SIGINT"] = Field(
@@ -226,7 +237,9 @@ class Subject(_Table):
         description="topics that it makes for itself, such as {application_id}-totals-changelog",
     )
     process: dict[Name, ProcessTable] = Field(
-        min_length=1, max_length=1, description="name -> how it is started"
+        min_length=1,
+        max_length=MOST_PROCESSES,
+        description="name -> how it is started; an instance has all of them",
     )
     signals: SignalsTable = Field(
         default=SignalsTable(), description="how a process is known to be ready, and is ended"
@@ -261,6 +274,7 @@ class Subject(_Table):
             _demand_known(place, text, (*PLACEHOLDERS, *topics))
         used = set(self.placeholders())
         self._demand_names(used)
+        self._demand_processes()
         for name in (*(() if self.names == FIXED else topics), "bootstrap"):
             if name not in used:
                 raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
@@ -289,6 +303,18 @@ class Subject(_Table):
                     f"`internal_topics` has {short(name)}, with no {{application_id}} in it; each "
                     "row needs topics of its own"
                 )
+
+    def _demand_processes(self) -> None:
+        """Refuse more processes than an instance may have, and two of one name."""
+        number = sum(table.count for table in self.process.values())
+        if number > MOST_PROCESSES:
+            raise ValueError(f"an instance has {number} processes, and may have {MOST_PROCESSES}")
+        names = Counter(name for name, table in self.process.items() if table.count == 1)
+        for name, table in self.process.items():
+            names.update(f"{name}-{each + 1}" for each in range(table.count) if table.count > 1)
+        for name, times in names.items():
+            if times > 1:
+                raise ValueError(f"two processes are called {name}")
 
     def _demand_topics(self) -> None:
         """Refuse an output without a fixed topic of its own."""
@@ -336,17 +362,22 @@ class Subject(_Table):
 
     def placeholders(self) -> Iterator[str]:
         """Go through the placeholders that are used."""
-        for _, text in self.texts():
+        for text in (self.group or "", *self.internal_topics):
             yield from _PLACEHOLDER.findall(text)
         for process in self.process.values():
-            for text in process._templates.values():
-                yield from _PLACEHOLDER.findall(text)
+            yield from _of_process(process)
 
     @property
     def untold(self) -> tuple[str, ...]:
-        """The timeouts that it is not told, by their names in `SETTINGS`."""
-        told = set(self.placeholders())
-        return tuple(name for name in TIMEOUTS if SETTINGS[name] not in told)
+        """The timeouts that a process of it is not told, by their names in `SETTINGS`.
+
+        A process that is not told the broker has no session and no transaction there.
+        """
+        told = [set(_of_process(process)) for process in self.process.values()]
+        clients = [each for each in told if "bootstrap" in each]
+        return tuple(
+            name for name in TIMEOUTS if not all(SETTINGS[name] in each for each in clients)
+        )
 
     @property
     def shortest_session_ms(self) -> int:
@@ -362,6 +393,13 @@ class Subject(_Table):
     def visible_within_ms(self) -> int:
         """The longest time until an output is visible after its input, in milliseconds."""
         return max(table.visible_within_ms for table in self.output.values())
+
+
+def _of_process(process: ProcessTable) -> Iterator[str]:
+    """Go through the placeholders that a process is told."""
+    texts = (*process.command, *process.environment.values(), *process._templates.values())
+    for text in texts:
+        yield from _PLACEHOLDER.findall(text)
 
 
 def _demand_known(place: str, text: str, known: tuple[str, ...]) -> None:
@@ -427,8 +465,8 @@ def _first(error: ValidationError) -> str:
             guess = did_you_mean(name, known)
             return f"`{field}` is no field here; known are {', '.join(known)}.{guess}"
         case "too_long":
-            most = f"there may be {MOST_OUTPUTS}" if field == "output" else "there may be one"
-            return f"`{field}` has too many tables; {most}."
+            most = {"output": MOST_OUTPUTS, "process": MOST_PROCESSES}.get(field, "one")
+            return f"`{field}` has too many tables; there may be {most}."
     if not field:
         return sentence(wrong.said)
     return f"`{field}` is {short(wrong.given)}: {sentence(wrong.must)}"

@@ -6,9 +6,9 @@ A bridge starts it so for rows, and the doctor for a visit.
 import http.client
 import re
 import socket
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from upheld.commands import filled
@@ -21,26 +21,85 @@ OK: Final = range(200, 300)
 _FRAME: Final = re.compile(r"\s+(at \S|\.\.\. \d+ (more|common frames omitted))")
 
 
-def places(rendered: Path) -> dict[str, str]:
-    """Return the texts of placeholders that each start has anew."""
+class Part(NamedTuple):
+    """A process of an instance, as it is started.
+
+    Attributes:
+        name: Its name: that of its table, with a number if the table stands for several.
+        command: The program and its arguments.
+        environment: Its own variables.
+        address: Where it says by HTTP that it is ready; empty if it does not.
+    """
+
+    name: str
+    command: tuple[str, ...]
+    environment: dict[str, str]
+    address: str
+
+
+def parts(
+    tables: Mapping[str, Mapping[str, Any]], ready: str, names: Mapping[str, str], rendered: Path
+) -> list[Part]:
+    """Return the processes of an instance, and write the files that they are told by.
+
+    Args:
+        tables: The tables of `process`, by name.
+        ready: The sign of readiness, as its file has it.
+        names: What is filled in for each placeholder that all of them share.
+        rendered: The folder for their files. Each has a folder of its own below it.
+    """
+    found = [_part(name, table, ready, names, rendered) for name, table in _counted(tables)]
+    if ready.startswith(HTTP) and not any(each.address for each in found):
+        own = {**names, **_places(rendered)}
+        return [found[0]._replace(address=filled(ready, own)), *found[1:]]
+    return found
+
+
+def _counted(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Mapping[str, Any]]]:
+    """Go through the processes, each with its name and its table."""
+    for name, table in tables.items():
+        count = table.get("count", 1)
+        for number in range(1, count + 1):
+            yield (f"{name}-{number}" if count > 1 else name), table
+
+
+def _part(
+    name: str, table: Mapping[str, Any], ready: str, names: Mapping[str, str], rendered: Path
+) -> Part:
+    own = {**names, "process": name, **_places(rendered / name)}
+    texts = [*table["command"], *table.get("environment", {}).values(), *_render(table, own)]
+    is_asked = ready.startswith(HTTP) and any("{port}" in text for text in texts)
+    return Part(
+        name,
+        tuple(filled(each, own) for each in table["command"]),
+        {key: filled(value, own) for key, value in table.get("environment", {}).items()},
+        filled(ready, own) if is_asked else "",
+    )
+
+
+def _places(rendered: Path) -> dict[str, str]:
+    """Return the texts of placeholders that each start of a process has anew."""
     with socket.create_server(("127.0.0.1", 0)) as listening:
         port = listening.getsockname()[1]
     return {"port": str(port), "rendered": str(rendered)}
 
 
-def render(process: Mapping[str, Any], names: Mapping[str, str]) -> None:
-    """Write the files of a process, made of its templates.
+def _render(process: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+    """Write the files of a process, and return the templates that they are made of.
 
     Args:
         process: The table of the process.
         names: What is filled in for each placeholder; `rendered` is the folder of the files.
     """
     folder = Path(names["rendered"])
+    templates = []
     for name, template in process.get("render", {}).items():
         file = folder / name
         file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        file.write_text(filled(read_text(Path(names["dir"], filled(template, names))), names))
+        templates.append(read_text(Path(names["dir"], filled(template, names))))
+        file.write_text(filled(templates[-1], names))
         file.chmod(0o600)
+    return templates
 
 
 def last_words(log: Sequence[str], most: int) -> list[str]:

@@ -14,7 +14,6 @@ from upheld.doctor import visit
 from upheld.doctor.visit import Patience, names_of
 from upheld.protocol.manifest import load
 from upheld.protocol.subject import PLACEHOLDERS
-from upheld.supervisor.deployed import places
 
 GIVEN = ("bootstrap", "application_id", "instance", "state_dir", "durable_dir")
 ORDERS = Path(__file__).parents[3] / "examples" / "orders"
@@ -36,7 +35,7 @@ def test_each_placeholder_is_filled_in(tmp_path: Path) -> None:
     of_a_run = Bridge(ORDERS / "design.toml")._names(started)
 
     every = {*PLACEHOLDERS, "input.orders", "output.costs"}
-    of_each_start = places(tmp_path).keys()
+    of_each_start = {"port", "process", "rendered"}
     assert names.keys() == every - of_each_start
     alike = of_a_run.keys() - of_each_start - {"python"}
     assert {name: names[name] for name in alike} == {name: of_a_run[name] for name in alike}
@@ -53,8 +52,8 @@ class Resting(visit._Visit):
         self.patience = Patience(start_s=8)
         self.outputs = {"costs": "doctor-1-costs"}
         self.outputs_end = [(ends, ends)]
-        nothing: Any = SimpleNamespace(poll=lambda: None)
-        self.process = nothing
+        running: Any = SimpleNamespace(running=SimpleNamespace(poll=lambda: None))
+        self.processes = [running]
         reading: Any = SimpleNamespace(ends=lambda *_: (ends | {0: end()}, ends | {0: end()}))
         self.reading = reading
 

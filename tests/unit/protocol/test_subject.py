@@ -241,6 +241,21 @@ def test_what_it_is_not_told_limits_what_is_asked(folder: Path) -> None:
     assert load(str(folder)).local_state
 
 
+@pytest.mark.parametrize(("client", "untold"), [("x", ()), ("{bootstrap}", ("session timeout",))])
+def test_each_process_that_is_told_the_broker_is_told_its_timeouts(
+    folder: Path, client: str, untold: tuple[str, ...]
+) -> None:
+    """Another one has no session and no transaction there."""
+    told = 'S = "{session_timeout_ms}"\nT = "{transaction_timeout_ms}"'
+    side = f'[process.side]\ncommand = ["true", "{client}", "{{transaction_timeout_ms}}"]'
+    text = GOOD.replace("[process.app]", f"{side}\n[process.app]")
+    (folder / "design.toml").write_text(
+        text.replace("[process.app.environment]", f"[process.app.environment]\n{told}")
+    )
+
+    assert load(str(folder)).untold == untold
+
+
 @pytest.mark.parametrize(("heartbeat_ms", "session_ms"), [(3_000, 10_000), (10_000, 31_000)])
 def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session_ms: int) -> None:
     """A session is not shortened below three heartbeats."""
@@ -307,8 +322,20 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
         ("[input.orders]", "[input.orders]\nregistry = true", "`registry` waits for a later"),
         (
             "[process.app]",
-            '[process.other]\ncommand = ["true"]\n[process.app]',
-            "`process` has too many tables; there may be one.",
+            "\n".join(f'[process.p{number}]\ncommand = ["true"]' for number in range(8))
+            + "\n[process.app]",
+            "`process` has too many tables; there may be 8.",
+        ),
+        ("[process.app]", "[process.app]\ncount = 9", "`process.app.count` is 9"),
+        (
+            "[process.app]",
+            '[process.side]\ncommand = ["true"]\n[process.app]\ncount = 8',
+            "an instance has 9 processes, and may have 8",
+        ),
+        (
+            "[process.app]",
+            '[process.app-2]\ncommand = ["true"]\n[process.app]\ncount = 2',
+            "two processes are called app-2",
         ),
         (
             "[output.costs]",

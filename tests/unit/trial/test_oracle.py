@@ -341,7 +341,7 @@ def test_the_committed_input_is_asked_if_an_output_does_not_show_its_input(
 def test_the_committed_input_is_asked_at_least_once_if_outputs_have_an_order(
     rig: SimpleNamespace, shape: str, runs: list[tuple[int, bool]]
 ) -> None:
-    """A key shows as many outputs at least; of last values nobody knows which are later."""
+    """A key shows as many outputs at least; nobody knows which last values are later."""
     oracle, application = attempt(rig, 3, TWO.model_copy(update={"shape": shape}))
     application.mode = "at_least_once"
     oracle.ask(cast(Applied, application))
