@@ -23,7 +23,7 @@ HERE = Path(__file__).resolve().parent
 ENVIRONMENT = HERE / ".venv"
 PYTHON = ENVIRONMENT / "bin" / "python"
 # The reference and its rows need these, and the tests need `dev` and `docs` too.
-RUN = ("java", "cassandra", "redis", "container", "clock", "schemas", "spark")
+RUN = ("java", "cassandra", "redis", "container", "clock", "schemas", "tls", "spark")
 TESTS = (*RUN, "dev", "docs")
 # pyspark is built here, into a wheel that is unpacked at once: it need not be compressed.
 STORED = "[bdist_wheel]\ncompression = stored\n"

@@ -178,6 +178,7 @@ class Bridge(Design):
         for name in ("session_timeout_ms", "transaction_timeout_ms"):
             names[name] = str(start[name])
         names["commit_interval_ms"] = str(start["parameters"].get("commit_interval_ms", 100))
+        names |= deployed.credentials(start.get("client", {}))
         return names | {
             "mode": start.get("mode") or "at_least_once",
             "dir": str(self.folder),

@@ -42,6 +42,14 @@ def bare_python(*arguments: str) -> list[str]:
     return [PYTHON, "-I", "-S", *arguments]
 
 
+# Placeholder -> the client property that it stands for, by its name in librdkafka.
+CREDENTIALS: Final = {
+    "ca_file": "ssl.ca.location",
+    "username": "sasl.username",
+    "password": "sasl.password",
+}
+
+
 def filled(text: str, names: Mapping[str, str]) -> str:
     """Return a text with each {name} filled in.
 

@@ -15,6 +15,7 @@ MODULES: Final[dict[str, tuple[str, ...]]] = {
     "container": ("docker", "testcontainers"),
     "clock": ("lief", "libfaketime"),
     "schemas": ("fastavro", "jsonschema", "rstr"),
+    "tls": ("scramp", "trustme"),
     "spark": ("pyspark", "pandas", "pyarrow", "grpc", "ptars"),
 }
 

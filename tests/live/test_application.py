@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from upheld.brokers import Broker
+from upheld.commands import CREDENTIALS
 from upheld.history import reading
 from upheld.history.events import Answered
 from upheld.judging.rejudge import judge
@@ -29,6 +30,15 @@ KEPT_TOO_EARLY = """\
             write(producer, batch)
 """
 REPLAYED = "G1.replayed-after-a-crash[ledger-at_least_once]"
+SECURITY = """
+SECURITY = {
+    "security.protocol": "sasl_ssl",
+    "sasl.mechanism": "SCRAM-SHA-256",
+    "sasl.username": os.environ["USERNAME"],
+    "sasl.password": os.environ["PASSWORD"],
+    "ssl.ca.location": os.environ["CA_FILE"],
+}
+"""
 NAIVE = "G47.commits-what-came-out[relay-at_least_once]"
 
 
@@ -101,6 +111,25 @@ def test_an_instance_of_two_processes_is_judged(
 
     assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
     assert set(found.totals) == anomalies
+
+
+def test_a_service_behind_tls_and_a_password_is_judged(broker: Broker, tmp_path: Path) -> None:
+    """The fault strikes a request that its client sent by TLS, and the proxy has read."""
+    design = tmp_path / "design"
+    shutil.copytree(EXAMPLES, design)
+    app = design / "app.py"
+    address = '"bootstrap.servers": os.environ["KAFKA"],'
+    text = app.read_text().replace(address, f"{address} **SECURITY,")
+    app.write_text(text.replace("def main", f"{SECURITY}\n\ndef main", 1))
+    file = design / "design.toml"
+    text = file.read_text().replace('shape = "map"', 'shape = "map"\nsecurity = "sasl_ssl"')
+    told = "".join(f'{name.upper()} = "{{{name}}}"\n' for name in CREDENTIALS)
+    file.write_text(f"{text}{told}")
+
+    found = judged(broker, tmp_path / "out", design, SAFE)
+
+    assert found.verdict is Verdict.UPHELD, found.reason
+    assert found.kills == 1
 
 
 @pytest.mark.parametrize(

@@ -24,6 +24,17 @@ DONE_S: Final = 120.0  # of all of them, on a busy machine
 IN_A_THREAD: Final = """\
     threading.Thread(target=main).start()
     threading.Event().wait()"""
+SECURED: Final = """
+            "security.protocol": "sasl_ssl",
+            "sasl.mechanism": "SCRAM-SHA-512",
+            "sasl.username": os.environ["USERNAME"],
+            "sasl.password": os.environ["PASSWORD"],
+            "ssl.ca.location": os.environ["CA_FILE"],"""
+TOLD: Final = """
+USERNAME = "{username}"
+PASSWORD = "{password}"
+CA_FILE = "{ca_file}"
+"""
 READY_BY_LOG: Final = '[signals]\nready = "log:started"\nstart_s = 8\n\n'
 START: Final = "    signal.signal(signal.SIGTERM, lambda *_: stopping.set())\n"
 
@@ -112,6 +123,20 @@ VARIANTS: Final = {
         {"[process.app.environment]": '[process.app.environment]\nPEER = "PORT"'},
     ),
     "none": Variant(()),
+    "TLS and a password": Variant(
+        (),
+        {
+            each: f"{each}{SECURED}"
+            for each in (
+                '"group.id": os.environ["GROUP"],',
+                '"transactional.id": os.environ["TRANSACTIONAL_ID"],',
+            )
+        },
+        {
+            'shape = "map"\n': 'shape = "map"\nsecurity = "sasl_ssl"\n',
+            "[process.app.environment]\n": f"[process.app.environment]{TOLD}",
+        },
+    ),
     "two processes": Variant(
         (),
         design={

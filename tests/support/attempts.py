@@ -126,6 +126,8 @@ class Attempt:
             log_name=lambda path: path.name,
             run=SimpleNamespace(scratch=folder),
             broker=SimpleNamespace(bootstrap="broker:9092", client={}),
+            client_of=lambda _: {},
+            security_of=lambda _: None,
             reading=reading,
             stores={},
             time_scale=1.0,

@@ -136,8 +136,10 @@ def _speech(case: Case) -> Iterator[Finding]:
         yield Finding(
             "no-kafka",
             "wrong",
-            f"{breach}, which no broker without TLS takes",
-            "for the run, let its environment set security.protocol to PLAINTEXT, without SASL",
+            f"{breach}, which no broker with security = {case.manifest.security!r} takes",
+            "say in design.toml how it reaches its broker: security = "
+            '"ssl", "sasl_plaintext" or "sasl_ssl", and tell it {ca_file}, {username} and '
+            "{password}; or let its environment set security.protocol to PLAINTEXT for the run",
         )
 
 

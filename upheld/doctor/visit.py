@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Final, cast
 
 from upheld.brokers import Broker
 from upheld.commands import PYTHON, filled
@@ -30,11 +30,13 @@ from upheld.generators.ledger import Send
 from upheld.history.events import Record
 from upheld.injectors.proxy.proxy import Proxy
 from upheld.injectors.proxy.rules import Rule
+from upheld.injectors.proxy.security import Protocol, Security, secured
 from upheld.kafka.feed import Feed
 from upheld.kafka.reader import recorded
 from upheld.kafka.reading import Reading
 from upheld.protocol.inputs import Input
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.subject import PLAINTEXT
 from upheld.reading import read_bytes
 from upheld.supervisor import deployed
 from upheld.supervisor.environment import environment_of
@@ -174,7 +176,13 @@ class _Visit:
         self.proxy = Proxy(site.broker.bootstrap)
         self.wire = Wire(self.proxy)
         self.proxy.taps.append(self.wire.hear)
-        self.door = self.proxy.door(DOOR)
+        self.client = site.broker.client
+        security: Security | None = None
+        if manifest.security != PLAINTEXT:
+            protocol = cast(Protocol, manifest.security)
+            security = secured(protocol, site.run.scratch / f"{application_id}-security")
+            self.client = security.client
+        self.door = self.proxy.door(DOOR, security)
         topics = self.subject.topics(application_id)
         self.input = topics[self.subject.role_in]
         self.outputs = {role: topics[role] for role in self.subject.output}
@@ -253,6 +261,7 @@ class _Visit:
         self.site.logs.mkdir(parents=True, exist_ok=True)
         temporary = self.site.run.scratch / "tmp"
         names = names_of(self.manifest, self.application_id, self.door, disks, temporary)
+        names |= deployed.credentials(self.client)
         self.group = filled(self.subject.group or "", names)
         tables = {name: table.model_dump() for name, table in self.subject.process.items()}
         rendered = self.site.run.scratch / f"{self.application_id}-rendered"

@@ -15,7 +15,7 @@ from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import ComparedWith
-from upheld.protocol.subject import SETTINGS
+from upheld.protocol.subject import PLAINTEXT, SETTINGS
 from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Scenario, Step
 from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
@@ -305,6 +305,8 @@ def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool
         for reason in limited(row, release):
             raise Cannot(reason)
     for reason in not_installed(row):
+        raise MachineLacks(reason)
+    if design.security != PLAINTEXT and not is_secured and (reason := extras.lack("tls")):
         raise MachineLacks(reason)
     if not broker_is_ours and ON_A_CLUSTER in row.tags:
         raise MachineLacks("no node of somebody else's cluster is killed")

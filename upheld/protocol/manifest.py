@@ -30,7 +30,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.messages import ComparedWith, Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
 from upheld.protocol.refusals import short
-from upheld.protocol.subject import FIXED, GROUP, ITSELF, STANDS_FOR, Subject
+from upheld.protocol.subject import FIXED, GROUP, ITSELF, PLAINTEXT, STANDS_FOR, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
@@ -311,6 +311,16 @@ class Manifest(BaseModel):
     def untold(self) -> tuple[str, ...]:
         """The timeouts that it asks for by itself, whatever a row sets."""
         return self.application.untold if self.application else ()
+
+    @property
+    def security(self) -> str:
+        """How it reaches its broker, as clients name it; an adapter is told by `start`."""
+        return self.application.security if self.application else PLAINTEXT
+
+    @property
+    def asks_for_a_door(self) -> bool:
+        """Whether it reaches a broker in plain text through the proxy alone."""
+        return bool(self.untold) or self.security != PLAINTEXT
 
     @property
     def has_fixed_names(self) -> bool:

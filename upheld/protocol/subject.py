@@ -21,7 +21,7 @@ from pydantic import (
     model_validator,
 )
 
-from upheld.commands import filled
+from upheld.commands import CREDENTIALS, filled
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.protocol import refusals
@@ -52,6 +52,7 @@ MOST_OUTPUTS: Final = 8  # each is read again and again while a row runs
 MOST_PROCESSES: Final = 8  # of an instance: there may be three instances on a few cores
 FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
+PLAINTEXT: Final = "plaintext"
 Shape = Literal["map", "fold"]
 # The shipped programs in whose place an application of a shape is judged.
 STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {
@@ -79,6 +80,9 @@ PLACEHOLDERS: Final = {
     "mode": "at_least_once or exactly_once",
     "port": "a free port of 127.0.0.1",
     "rendered": "the folder with the files of `render`",
+    "ca_file": "the certificate authority of the broker, as PEM",
+    "username": "the user that the broker lets in",
+    "password": "that user's password",
 }
 
 
@@ -256,6 +260,11 @@ class Subject(_Table):
         default=(),
         description="variables of the caller that reach it, and are masked in all that is written",
     )
+    security: Literal["plaintext", "ssl", "sasl_plaintext", "sasl_ssl"] = Field(
+        default=PLAINTEXT,
+        description="how it reaches its broker; by SASL with PLAIN, SCRAM-SHA-256 or "
+        "SCRAM-SHA-512; it is told {ca_file}, or {username} and {password}",
+    )
     restart: Literal["never", "on-exit"] = Field(
         default="never", description="whether its supervisor starts it again when it ends"
     )
@@ -275,6 +284,7 @@ class Subject(_Table):
         used = set(self.placeholders())
         self._demand_names(used)
         self._demand_processes()
+        self._demand_credentials(used)
         for name in (*(() if self.names == FIXED else topics), "bootstrap"):
             if name not in used:
                 raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
@@ -302,6 +312,18 @@ class Subject(_Table):
                 raise ValueError(
                     f"`internal_topics` has {short(name)}, with no {{application_id}} in it; each "
                     "row needs topics of its own"
+                )
+
+    def _demand_credentials(self, used: set[str]) -> None:
+        """Refuse credentials that the broker does not ask for, and demand those that it does."""
+        asked = ["ca_file"] if self.security.endswith("ssl") else []
+        asked += ["username", "password"] if self.security.startswith("sasl") else []
+        for name in CREDENTIALS:
+            if name in used and name not in asked:
+                raise ValueError(f"a text has {{{name}}}, and `security` is {self.security}")
+            if name in asked and name not in used:
+                raise ValueError(
+                    f"`security` is {self.security}, and no process is told {{{name}}}"
                 )
 
     def _demand_processes(self) -> None:

@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
-from upheld.commands import filled
+from upheld.commands import CREDENTIALS, filled
 from upheld.reading import read_text
 
 HTTP: Final = "http://"  # before the address at which an application says that it is ready
@@ -19,6 +19,11 @@ ANSWER_S: Final = 1.0
 OK: Final = range(200, 300)
 # A frame of a stack trace, as the JVM and JavaScript write it below the error that it is of.
 _FRAME: Final = re.compile(r"\s+(at \S|\.\.\. \d+ (more|common frames omitted))")
+
+
+def credentials(client: Mapping[str, str]) -> dict[str, str]:
+    """Return what is filled in for the placeholders of a client's security properties."""
+    return {name: client.get(named, "") for name, named in CREDENTIALS.items()}
 
 
 class Part(NamedTuple):

@@ -159,7 +159,8 @@ class Instances:
         for folder in (state, durable):
             folder.make()
         bootstrap = self.rig.broker.bootstrap
-        if application.through_proxy or (self.manifest.untold and not self.rig.is_secured):
+        asks = self.manifest.asks_for_a_door and not self.rig.is_secured
+        if application.through_proxy or asks:
             bootstrap = self._open_door(application, name)
         stores: dict[str, str] = {}
         if application.store:
@@ -171,7 +172,7 @@ class Instances:
             instance=launch.in_place_of or name,
             mode=None if launch.default_mode else launch.mode or application.mode,
             bootstrap=bootstrap,
-            client=self.rig.broker.client,
+            client=self.rig.client_of(self.manifest),
             topics=event.topics,
             parameters=event.parameters | launch.parameters,
             workers=application.workers,
@@ -194,7 +195,7 @@ class Instances:
         """Return the address at which an instance reaches the broker through the proxy."""
         proxy = self.rig.open_proxy()
         door = application.door(name)
-        address = proxy.door(door)
+        address = proxy.door(door, self.rig.security_of(self.manifest))
         application.doors.add(name)
         if self.manifest.untold and door not in proxy.timeouts:
             proxy.timeouts[door] = Timeouts(self._longest(application))

@@ -240,14 +240,18 @@ class Oracle:
         for each in ("state", "durable"):
             (disks / each).make()
         instance = self.rig.take(self.manifest)
+        security = self.rig.security_of(self.manifest)
+        bootstrap = self.rig.broker.bootstrap
+        if security:
+            bootstrap = self.rig.open_proxy().door(identity, security)
         try:
             request = Start(
                 program=program.name,
                 application_id=identity,
                 instance="a",
                 mode=application.mode,
-                bootstrap=self.rig.broker.bootstrap,
-                client=self.rig.broker.client,
+                bootstrap=bootstrap,
+                client=self.rig.client_of(self.manifest),
                 topics=topics,
                 parameters=event.parameters,
                 session_timeout_ms=self.rig.session_timeout_ms,
@@ -271,6 +275,8 @@ class Oracle:
         finally:
             self.rig.pool(self.manifest).give_back(instance)
             disks.remove()
+            if security:
+                self.rig.open_proxy().shut(identity)
         given = []
         for role in roles:
             position = dict.fromkeys(range(application.partitions), 0)

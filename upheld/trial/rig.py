@@ -10,18 +10,20 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple
+from typing import NamedTuple, cast
 
 from upheld.brokers import Broker
 from upheld.brokers.cluster import open_cluster
 from upheld.history.events import Record
 from upheld.injectors.disk.watcher import Disk
 from upheld.injectors.proxy.proxy import Proxy
+from upheld.injectors.proxy.security import Protocol, Security, secured
 from upheld.judging.prerequisites import SECURED
 from upheld.kafka.admin import Pace
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.subject import PLAINTEXT
 from upheld.supervisor.instance import START_S, Instance
 from upheld.supervisor.pool import Pool
 from upheld.supervisor.reads import KnownReads
@@ -90,6 +92,7 @@ class Rig:
     is_of_a_row: bool = False  # whether its broker ends with the row
     rows: Iterator[int] = field(default_factory=lambda: count(1))  # numbers brokers of rows
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
+    securities: dict[str, Security] = field(default_factory=dict)  # by their protocols
 
     def log_name(self, path: Path) -> str:
         """Return the path of a log from the folder of the run on: `lane-1/logs/a.stderr`.
@@ -163,6 +166,27 @@ class Rig:
         The proxy can read no request on secured connections.
         """
         return self.broker.client.get("security.protocol", "plaintext") != "plaintext"
+
+    def security_of(self, manifest: Manifest) -> Security | None:
+        """Return how a design reaches the proxy; None if it does so in plain text.
+
+        A broker whose connections are secured is reached by its own client properties.
+
+        Raises:
+            MachineProblem: The extra `tls` is not installed.
+        """
+        protocol = manifest.security
+        if protocol == PLAINTEXT or self.is_secured:
+            return None
+        if protocol not in self.securities:
+            folder = self.run.scratch / f"security-{protocol}"
+            self.securities[protocol] = secured(cast(Protocol, protocol), folder)
+        return self.securities[protocol]
+
+    def client_of(self, manifest: Manifest) -> dict[str, str]:
+        """Return the security properties that a design is told, by their librdkafka names."""
+        security = self.security_of(manifest)
+        return security.client if security else self.broker.client
 
     def renew_clients(self) -> None:
         """Replace the harness's own clients, one of which failed."""

@@ -10,6 +10,7 @@ import pytest
 from attempts import Time
 
 from upheld.bridge import Bridge
+from upheld.commands import CREDENTIALS
 from upheld.doctor import visit
 from upheld.doctor.visit import Patience, names_of
 from upheld.protocol.manifest import load
@@ -35,7 +36,7 @@ def test_each_placeholder_is_filled_in(tmp_path: Path) -> None:
     of_a_run = Bridge(ORDERS / "design.toml")._names(started)
 
     every = {*PLACEHOLDERS, "input.orders", "output.costs"}
-    of_each_start = {"port", "process", "rendered"}
+    of_each_start = {"port", "process", "rendered", *CREDENTIALS}
     assert names.keys() == every - of_each_start
     alike = of_a_run.keys() - of_each_start - {"python"}
     assert {name: names[name] for name in alike} == {name: of_a_run[name] for name in alike}

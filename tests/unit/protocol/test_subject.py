@@ -327,6 +327,17 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "`process` has too many tables; there may be 8.",
         ),
         ("[process.app]", "[process.app]\ncount = 9", "`process.app.count` is 9"),
+        ('shape = "map"', 'shape = "map"\nsecurity = "tls"', "`security` is 'tls': "),
+        (
+            'shape = "map"',
+            'shape = "map"\nsecurity = "ssl"',
+            "`security` is ssl, and no process is told {ca_file}",
+        ),
+        (
+            'GROUP = "{application_id}"',
+            'GROUP = "{application_id}"\nPASSWORD = "{password}"',
+            "a text has {password}, and `security` is plaintext",
+        ),
         (
             "[process.app]",
             '[process.side]\ncommand = ["true"]\n[process.app]\ncount = 8',

@@ -397,7 +397,9 @@ def test_topics_that_it_makes_for_itself_end_with_the_run(
     rig.feed = SimpleNamespace(write=lambda *_: {})
     rig.take = lambda _: SimpleNamespace(start=lambda _: ready, stop=lambda _: Stopped())
     rig.pool = lambda _: SimpleNamespace(give_back=lambda _: None)
-    rig.broker = SimpleNamespace(bootstrap="broker:1", client={})
+    rig.broker = SimpleNamespace(bootstrap="broker:1")
+    rig.client_of = lambda _: {}
+    rig.security_of = lambda _: None
     rig.session_timeout_ms = rig.progress_s = 1
     oracle, application = cast(tuple[Any, Any], attempt(rig, 1))
     application.partitions = 2

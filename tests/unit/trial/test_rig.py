@@ -1,8 +1,8 @@
-"""Where names are fixed, each row has a broker of its own."""
+"""Where names are fixed, each row has a broker of its own; TLS ends before it."""
 
 from pathlib import Path
 from types import SimpleNamespace
-from typing import Any
+from typing import Any, cast
 
 import pytest
 
@@ -78,3 +78,27 @@ def test_a_cluster_of_somebody_else_takes_no_fixed_names(tmp_path: Path) -> None
 
     with pytest.raises(MachineLacks):
         rig(tmp_path).of_a_row(manifest)
+
+
+def test_an_application_keeps_its_password(tmp_path: Path) -> None:
+    """Credentials are those of the run, and the same for each instance."""
+    shared = rig(tmp_path)
+    cast(Any, shared.run).scratch = tmp_path
+    manifest: Any = SimpleNamespace(security="sasl_plaintext")
+
+    security = shared.security_of(manifest)
+
+    assert security
+    assert shared.client_of(manifest) == security.client
+    assert shared.security_of(manifest) is security
+    assert shared.security_of(cast(Any, SimpleNamespace(security="plaintext"))) is None
+
+
+def test_a_broker_that_is_secured_is_reached_by_its_own_credentials(tmp_path: Path) -> None:
+    """No proxy is between, and the application is told what the harness was given."""
+    shared = rig(tmp_path)
+    cast(Any, shared.broker).client = {"security.protocol": "ssl", "ssl.ca.location": "ca.pem"}
+    manifest: Any = SimpleNamespace(security="ssl")
+
+    assert shared.security_of(manifest) is None
+    assert shared.client_of(manifest)["ssl.ca.location"] == "ca.pem"

@@ -43,6 +43,7 @@ from upheld.injectors.proxy.frames import (
 )
 from upheld.injectors.proxy.offers import Offer
 from upheld.injectors.proxy.rules import Exchange, Rule
+from upheld.injectors.proxy.security import Login, Security
 from upheld.injectors.proxy.timeouts import Timeouts
 from upheld.threads import Heard
 
@@ -71,7 +72,10 @@ Tap = Callable[[Exchange, Request, bytes | None], None]
 
 
 class Proxy:
-    """Doors to a cluster that is reached in plain text; its thread ends with `close`."""
+    """Doors to a cluster that is reached in plain text; its thread ends with `close`.
+
+    A door may be secured: then its clients use TLS, or log in, and the proxy has the other end.
+    """
 
     def __init__(self, bootstrap: str) -> None:
         host, _, port = bootstrap.split(",", maxsplit=1)[0].rpartition(":")
@@ -84,6 +88,7 @@ class Proxy:
         self.taps: list[Tap] = []
         self.topics: dict[TopicKey, str] = {}  # id -> name, as clients were told
         self.timeouts: dict[str, Timeouts] = {}  # door -> those that its clients ask for
+        self.securities: dict[str, Security] = {}  # door -> that of its clients
         self.offers: dict[str, Offer] = {}  # API -> its versions, as brokers said
         self.connections = 0
         self._counts: Counter[tuple[str, str]] = Counter()
@@ -96,8 +101,15 @@ class Proxy:
         self._thread = Heard(self._loop.run_forever, name="wire")
         self._thread.start()
 
-    def door(self, name: str) -> str:
-        """Return the bootstrap address of a door; exchanges through it carry its name."""
+    def door(self, name: str, security: Security | None = None) -> str:
+        """Return the bootstrap address of a door; exchanges through it carry its name.
+
+        Args:
+            name: The name of the door.
+            security: How its clients are secured; None is plain text.
+        """
+        if security:
+            self.securities[name] = security
         host, port = self._call(self._open(name))
         return f"{host}:{port}"
 
@@ -182,6 +194,7 @@ class Proxy:
         self.exchanges = [exchange for exchange in self.exchanges if exchange.door != door]
         self.rules = [rule for rule in self.rules if rule.door != door]
         self.timeouts.pop(door, None)
+        self.securities.pop(door, None)
         for key in [key for key in self._counts if key[0] == door]:
             del self._counts[key]
         return seen
@@ -216,8 +229,10 @@ class Proxy:
                     await _Connection(self, door, node).serve(reader, writer)
                 del self._serving[task]
 
+            security = self.securities.get(door)
+            tls = security.tls if security else None
             opening = self._loop.create_task(
-                asyncio.start_server(serve, sock=listening, limit=BUFFER_BYTES)
+                asyncio.start_server(serve, sock=listening, limit=BUFFER_BYTES, ssl=tls)
             )
             self._listeners[door, node] = listening.getsockname(), opening
         return self._listeners[door, node][0]
@@ -284,6 +299,8 @@ class _Connection:
         self.proxy = proxy
         self.door = door
         self.node = node
+        security = proxy.securities.get(door)
+        self.login = security.login() if security else None
         proxy.connections += 1
         self.number = proxy.connections
         self.pending: deque[tuple[Request, Exchange]] = deque()
@@ -305,7 +322,7 @@ class _Connection:
             for each in writers:  # else a small answer waits 40 ms for an acknowledgement
                 each.get_extra_info("socket").setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
             await _first_end(
-                self._carry_requests(reader, broker_writer),
+                self._carry_requests(reader, broker_writer, writer),
                 self._carry_answers(broker_reader, writer),
             )
         except (OSError, asyncio.IncompleteReadError, _Lost):
@@ -338,12 +355,18 @@ class _Connection:
                 rule.exchange.is_over.set()
 
     async def _carry_requests(
-        self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter
+        self,
+        reader: asyncio.StreamReader,
+        writer: asyncio.StreamWriter,
+        client: asyncio.StreamWriter,
     ) -> None:
         while frame := await self._next_request(reader):
             if self.is_silent:
                 continue
             request = parse(frame)
+            if self.login and self.login.takes(request):
+                await self._log_in(self.login, request, client)
+                continue
             exchange = self.proxy.record(self.door, self.number, request)
             rule = await self._apply_rule(exchange, "before")
             if self.is_silent:
@@ -362,6 +385,12 @@ class _Connection:
         # A request that arrives late is answered although its client is gone.
         if any(exchange.fault for _, exchange in self.pending):
             await self.is_done.wait()
+
+    async def _log_in(self, login: Login, request: Request, client: asyncio.StreamWriter) -> None:
+        """Answer a request of a login, behind the answers to what was asked before."""
+        while self.pending:
+            await self.is_done.wait()
+        await _send(client, login.answer_to(request))
 
     def _for_broker(self, request: Request, exchange: Exchange) -> bytes:
         """Return the frame that the broker gets for a request."""
