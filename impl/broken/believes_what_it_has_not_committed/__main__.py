@@ -18,13 +18,17 @@ class BelievesWhatItHasNotCommitted(Plain):
         "programs": ["ledger"],
     }
 
+    def open(self, start: dict[str, Any]) -> dict[str, Any]:
+        self.disk = Path(start["state_dir"]) / "states"
+        is_first = start["mode"] == "exactly_once" and not self.disk.exists()
+        self.patience_s = 1 if is_first else 10
+        return super().open(start)
+
     def on_assign(self, *group: Any) -> None:
         super().on_assign(*group)
-        self.disk = Path(self.start["state_dir"]) / "states"
         vars(self.program)["rows"] |= (
             pickle.loads(self.disk.read_bytes()) if self.disk.exists() else {}
         )
-        self.patience_s = 10 if self.disk.exists() or not self.exactly_once else 2
 
     def send(self, rows: list[OutputRecord]) -> None:
         if rows:
