@@ -14,7 +14,7 @@ ends every partition. One seed makes the same bytes in any process.
 import random
 import uuid
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, Final
 
 from upheld.errors import UsageProblem
@@ -58,6 +58,44 @@ def made(
         source = source_of(described, form.encode)
     mint = _Mint(described, source, form.encode, seed, wave)
     return tuple(mint.records())
+
+
+def made_for(
+    inputs: Mapping[str, Input], seed: int, *, wave: int = 0, **size: int
+) -> tuple[Send, ...]:
+    """Make the records of all inputs of an application, those of one input after the other.
+
+    Several inputs have equal shares, and no two of their records are numbered alike.
+
+    Args:
+        inputs: The descriptions, by the roles of their topics.
+        seed: As for `made`.
+        wave: As for `made`.
+        size: What is asked of all inputs together: `count`, and what else is another one than
+            described. `keys` is left out where an input has none.
+
+    Raises:
+        UsageProblem: As for `made`.
+        MachineProblem: As for `made`.
+    """
+    sends = list[Send]()
+    share, rest = divmod(size.pop("count"), len(inputs))
+    transactions = 0
+    for number, (role, described) in enumerate(inputs.items()):
+        own = {name: each for name, each in size.items() if name != "keys" or described.key}
+        own["count"] = share + (number < rest)
+        if not own["count"]:
+            continue
+        more = made(described.model_copy(update=own), seed, wave=wave * len(inputs) + number)
+        sends += [
+            send._replace(
+                role=role,
+                transaction=None if send.transaction is None else send.transaction + transactions,
+            )
+            for send in more
+        ]
+        transactions += own.get("aborted_transactions", described.aborted_transactions)
+    return tuple(sends)
 
 
 class _Mint:

@@ -9,7 +9,7 @@ from functools import partial
 from pytest_bdd import given, parsers, when
 
 from upheld.generators.inputs import facts as input_facts
-from upheld.generators.inputs import made
+from upheld.generators.inputs import made_for
 from upheld.generators.ledger import FLAWS, Send, ledger, unreadable
 from upheld.generators.pulse import facts as signal_facts
 from upheld.generators.pulse import names, signals
@@ -18,7 +18,6 @@ from upheld.generators.visits import facts as visit_facts
 from upheld.generators.visits import visits
 from upheld.history.marks import Happening
 from upheld.programs import Program
-from upheld.protocol.inputs import Input
 from upheld.steps.joins import write
 from upheld.steps.parameters import TYPES
 from upheld.steps.scene import RELAY, Scene
@@ -80,8 +79,15 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
     seed = scene.trial.seed
     partitions = application.inputs[application.reads]
     if subject := scene.trial.manifest.application:
-        (described,) = subject.input.values()
-        wave = _sampled(described, seed, count, keys, partitions)
+        wave: Wave = partial(
+            made_for,
+            subject.input,
+            seed,
+            count=count,
+            keys=keys,
+            partitions=partitions,
+            aborted_transactions=ABORTED,
+        )
         if kind.startswith("aborted"):
             wave = partial(_doomed, wave)
         scene.trial.workload.feed(application, wave, input_facts)
@@ -106,18 +112,6 @@ def _feed(scene: Scene, application: Application, count: int, kind: str, keys: i
             flawed=scene.deployment.has_unreadable_records,
         )
         scene.trial.workload.feed(application, entries)
-
-
-def _sampled(described: Input, seed: int, count: int, keys: int, partitions: int) -> Wave:
-    """Return what makes the waves of an application's own input."""
-    size: dict[str, int] = {
-        "count": count,
-        "partitions": partitions,
-        "aborted_transactions": ABORTED,
-    }
-    if described.key:
-        size["keys"] = keys
-    return partial(made, described.model_copy(update=size), seed)
 
 
 def _doomed(make: Wave, *, wave: int) -> list[Send]:

@@ -21,6 +21,7 @@ SAFE = "G22.dies-with-a-transaction-open[relay-exactly_once]"
 DIES = "G22.dies-after-a-commit[relay-exactly_once]"
 TOTALS = Path(__file__).parents[1] / "support" / "applications" / "totals"
 CHECKPOINTS = TOTALS.with_name("checkpoints")
+REFUNDS = TOTALS.with_name("refunds")
 KEPT = """\
             write(producer, batch)
             keep(offsets)
@@ -172,6 +173,24 @@ def test_a_service_with_a_checkpoint_and_no_group_is_judged(
     assert found.verdict is verdict, found.reason
     assert set(found.totals) == anomalies
     assert judge(tmp_path / "out" / found.history).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("read", "anomalies"),
+    [("in batch}", set()), ('in batch if each.topic() == os.environ["ORDERS"]}', {"duplicated"})],
+    ids=["both", "one of them"],
+)
+def test_a_service_of_two_inputs_is_judged(
+    broker: Broker, tmp_path: Path, read: str, anomalies: set[str]
+) -> None:
+    """Its transactions hold the offsets of both; with one, the other counts twice."""
+    design = varied(REFUNDS, tmp_path / "design", "in batch}", read)
+
+    found = judged(broker, tmp_path / "out", design, DIES, name="refunds")
+
+    assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
+    assert set(found.totals) == anomalies
+    assert judge(tmp_path / "out" / found.history).verdict == found.verdict
 
 
 @pytest.mark.parametrize(

@@ -19,6 +19,7 @@ from upheld.supervisor.reaper import RunScope
 
 ORDERS: Final = Path(__file__).parents[2] / "examples" / "orders"
 CHECKPOINTS: Final = Path(__file__).parents[1] / "support" / "applications" / "checkpoints"
+REFUNDS: Final = CHECKPOINTS.with_name("refunds")
 AT_ONCE: Final = 3
 DONE_S: Final = 120.0  # of all of them, on a busy machine
 IN_A_THREAD: Final = """\
@@ -145,6 +146,12 @@ VARIANTS: Final = {
         },
     ),
     "progress elsewhere": Variant((), folder=CHECKPOINTS),
+    "two inputs": Variant((), folder=REFUNDS),
+    "an input that it does not read": Variant(
+        ("topic",),
+        {"consumer.subscribe(list(SIGNS))": "consumer.subscribe(list(SIGNS)[:1])"},
+        folder=REFUNDS,
+    ),
 }
 
 

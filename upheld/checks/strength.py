@@ -98,6 +98,8 @@ def _unknown(history: History, application: Application) -> Iterator[Part]:
         is_in_order = answers and all(answer.is_ordered for answer in answers)
         if oracle.is_last_alone or not is_in_order:
             yield from ("relation", "order")
+        elif oracle.contract.identity is not None:
+            yield "order"
         if not answers or not (oracle.is_traced or _is_cut_asked(history, application, oracle)):
             yield "prefix"
 

@@ -270,7 +270,7 @@ class View:
                 place = (event.partition, event.offset)
                 if event.topic == topic and event.visible and place not in known:
                     known.add(place)
-                    shown = outputs.setdefault(event.key or b"", [])
+                    shown = outputs.setdefault(self.program.key_of(event), [])
                     recoveries = bisect_right(self._recovered_ms, event.seen_ms)
                     self._place(event, max(0, interruptions) + recoveries, shown)
             elif isinstance(event, Instance) and event.application == self.application.name:
@@ -284,7 +284,7 @@ class View:
 
     def _place(self, record: Record, interruptions: int, shown: list[Output]) -> None:
         """Place an output among the states, after those that its key has shown so far."""
-        key = record.key or b""
+        key = self.program.key_of(record)
         try:
             items = self.program.items(self.program.value_of(record))
         except Unreadable as error:
@@ -394,7 +394,9 @@ class View:
         """
         if output and output.anomaly:
             return False
-        shown = self.states[output.record.key or b""][output.index].value if output else GONE
+        shown = GONE
+        if output:
+            shown = self.states[self.program.key_of(output.record)][output.index].value
         due = state.value if state else GONE
         return shown == due or {shown, due} == {GONE, NOTHING}
 

@@ -10,6 +10,7 @@ from upheld.cli.rehearsal import Example, examples
 from upheld.errors import UsageProblem
 from upheld.models import Fold, key_of
 from upheld.protocol import manifest
+from upheld.protocol.inputs import Input
 from upheld.protocol.manifest import FILE_NAME, Manifest
 from upheld.protocol.model_file import Loaded, is_place, load_model
 from upheld.protocol.subject import ITSELF, OutputTable, Subject
@@ -102,15 +103,18 @@ def _facts(design: Manifest | None, model: Loaded | None) -> dict[str, str]:
 
 
 def _of_subject(subject: Subject) -> dict[str, str]:
-    (described,) = subject.input.values()
-    key = f", key {described.key}" if described.key else ""
-    source = described.sample or described.schema_file
     return {
         "shape": subject.shape,
-        "reads": f"{subject.role_in}, {described.format}{key}, from {source}",
+        "reads": "; ".join(f"{name}, {_made(each)}" for name, each in subject.input.items()),
         "writes": "; ".join(f"{name}, {_read(table)}" for name, table in subject.output.items()),
         "parameters": f"visible_within_ms {subject.visible_within_ms}",
     }
+
+
+def _made(described: Input) -> str:
+    """Return what the records of an input are made of."""
+    key = f", key {described.key}" if described.key else ""
+    return f"{described.format}{key}, from {described.sample or described.schema_file}"
 
 
 def _read(output: OutputTable) -> str:

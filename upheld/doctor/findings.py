@@ -60,9 +60,14 @@ class Case(NamedTuple):
         return self.visit.seen
 
     @property
-    def given_input(self) -> str:
-        """The topic that it was to read."""
-        return self.seen.topics.given[self.subject.role_in]
+    def given_inputs(self) -> dict[str, str]:
+        """The topics that it was to read, by the names of its inputs."""
+        return {role: self.seen.topics.given[role] for role in self.subject.input}
+
+    @property
+    def is_reading(self) -> bool:
+        """Whether it reads each of its inputs."""
+        return set(self.given_inputs.values()) <= set(self.seen.topics.read)
 
     @property
     def given_outputs(self) -> dict[str, str]:
@@ -144,25 +149,31 @@ def _speech(case: Case) -> Iterator[Finding]:
 
 
 def _input(case: Case) -> Iterator[Finding]:
+    for role, topic in case.given_inputs.items():
+        yield from _input_of(case, role, topic)
+
+
+def _input_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
     topics = case.seen.topics
     others = [name for name in topics.read if name not in {*topics.given.values(), *topics.created}]
-    if case.given_input in topics.read:
-        yield Finding("input", "fine", f"it reads {case.given_input}")
+    if topic in topics.read:
+        yield Finding("input", "fine", f"it reads {topic}")
     elif topics.unknown or others:
         named = ", ".join([*topics.unknown, *others])
         yield Finding(
             "topic",
             "wrong",
-            f"it asks for the topic {named}, and never reads the one that it was given, "
-            f"{case.given_input}",
-            f"let its environment or command name its input: {{input.{case.subject.role_in}}}"
-            f"{_as_deployed(case, f'input.{case.subject.role_in}', [*topics.unknown, *others])}",
+            f"it asks for the topic {named}, and never reads the one that it was given, {topic}",
+            f"let its environment or command name its input: {{input.{role}}}"
+            f"{_as_deployed(case, f'input.{role}', [*topics.unknown, *others])}",
         )
     elif case.seen.ended_early is None:
         yield Finding(
             "topic",
             "wrong",
-            f"it reads no topic, and was given {case.given_input}",
+            f"it never reads the topic that it was given, {topic}"
+            if topics.read
+            else f"it reads no topic, and was given {topic}",
             "see whether it reaches the broker at {bootstrap}",
         )
 
@@ -182,7 +193,7 @@ def _output_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
     topics = case.seen.topics
     known = {*topics.given.values(), *topics.created}
     others = [name for name in (*topics.written, *topics.unknown) if name not in known]
-    is_reading = case.given_input in topics.read
+    is_reading = case.is_reading
     if others and is_reading and topic not in topics.written:
         yield Finding(
             "output-topic",
@@ -258,7 +269,7 @@ def _group(case: Case) -> Iterator[Finding]:
     seen = case.seen
     wanted = case.group_name
     if wanted is None:
-        if case.given_input in seen.topics.read:
+        if case.is_reading:
             yield Finding(
                 "group",
                 "fine",
@@ -279,7 +290,7 @@ def _group(case: Case) -> Iterator[Finding]:
                 f'judge it as it is deployed: names = "{FIXED}" and group = "{name}"'
             )
         yield Finding("group", "wrong", f"it joined the group {name}, not {wanted}", way_out)
-    elif case.given_input in seen.topics.read:
+    elif case.is_reading:
         yield Finding(
             "no-group",
             "wrong",

@@ -25,7 +25,7 @@ from upheld.doctor.fence import Address, outside, resolved
 from upheld.doctor.outputs import judged, told_apart
 from upheld.doctor.wire import COMMITTED_ONLY, LATEST, Wire
 from upheld.errors import MachineProblem
-from upheld.generators.inputs import made
+from upheld.generators.inputs import made_for
 from upheld.generators.ledger import Send
 from upheld.history.events import Record
 from upheld.injectors.proxy.proxy import Proxy
@@ -34,7 +34,6 @@ from upheld.injectors.proxy.security import Protocol, Security, secured
 from upheld.kafka.feed import Feed
 from upheld.kafka.reader import recorded
 from upheld.kafka.reading import Reading
-from upheld.protocol.inputs import Input
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import PLAINTEXT
 from upheld.reading import read_bytes
@@ -184,7 +183,7 @@ class _Visit:
             self.client = security.client
         self.door = self.proxy.door(DOOR, security)
         topics = self.subject.topics(application_id)
-        self.input = topics[self.subject.role_in]
+        self.inputs = {role: topics[role] for role in self.subject.input}
         self.outputs = {role: topics[role] for role in self.subject.output}
         self.feed = Feed(self.reading.settings, application_id)
         self.ends: dict[str, int] = {}
@@ -204,7 +203,8 @@ class _Visit:
 
     def whole(self) -> s.Visit:
         """Go through all steps, and return what was seen."""
-        self.reading.create(dict.fromkeys([self.input, *self.outputs.values()], PARTITIONS))
+        topics = [*self.inputs.values(), *self.outputs.values()]
+        self.reading.create(dict.fromkeys(topics, PARTITIONS))
         self._send(0, FIRST, ABORTED)
         self.first_ends = dict(self.ends)
         try:
@@ -235,19 +235,17 @@ class _Visit:
     # --- the steps
 
     def _send(self, wave: int, count: int, aborted: int = 0) -> None:
-        """Write records of the application's own samples to its input."""
-        described: Input = self.subject.input[self.subject.role_in].model_copy(
-            update={
-                "partitions": PARTITIONS,
-                "count": count,
-                "aborted_transactions": aborted,
-            }
+        """Write records of the application's own samples to its inputs."""
+        sends = made_for(
+            self.subject.input,
+            self.site.seed,
+            wave=wave,
+            count=count,
+            partitions=PARTITIONS,
+            aborted_transactions=aborted,
         )
-        sends = made(described, self.site.seed, wave=wave)
         self.sent += sends
-        self.ends |= self.feed.write(
-            {self.subject.role_in: self.input}, self.subject.role_in, sends
-        )
+        self.ends |= self.feed.write(self.inputs, self.subject.role_in, sends)
 
     def _start(self) -> None:
         """Start its processes.
@@ -412,7 +410,8 @@ class _Visit:
         return any(member.inputs or member.others for member in members or ())
 
     def _places(self) -> list[str]:
-        return [f"{self.input}-{partition}" for partition in range(PARTITIONS)]
+        topics = self.inputs.values()
+        return [f"{topic}-{partition}" for topic in topics for partition in range(PARTITIONS)]
 
     def _drained(self) -> bool:
         """Wait until its input is done; return False if it stops before that.
@@ -489,7 +488,7 @@ class _Visit:
         group = self._own_group()
         if group is None:
             return {}
-        wanted = {self.input: PARTITIONS}
+        wanted = dict.fromkeys(self.inputs.values(), PARTITIONS)
         return self.reading.groups.committed(group, wanted, stable=True) or {}
 
     def _own_group(self) -> str | None:
@@ -512,10 +511,13 @@ class _Visit:
     def _has_committed_a_partition(self) -> bool:
         """Return whether it asked to commit all later records of a partition."""
         asked = self.wire.committed
+        later = {
+            place: end for place, end in self.ends.items() if end > self.first_ends.get(place, 0)
+        }
+        split = {place: place.rpartition("-") for place in later}
         return any(
-            asked.get((self.input, int(place.rpartition("-")[2])), 0) >= end
-            for place, end in self.ends.items()
-            if end > self.first_ends.get(place, 0)
+            asked.get((topic, int(partition)), 0) >= later[place]
+            for place, (topic, _, partition) in split.items()
         )
 
     def _ends(self) -> list[tuple[dict[int, int], dict[int, int]]]:
@@ -532,7 +534,7 @@ class _Visit:
         begun = [
             offset
             for (topic, partition), offset in list(self.wire.first_fetched.items())
-            if topic == self.input and f"{topic}-{partition}" in self.first_ends
+            if f"{topic}-{partition}" in self.first_ends
         ]
         if not begun:
             return None
@@ -552,10 +554,13 @@ class _Visit:
 
     def _seen(self, early: int | None, breach: str) -> s.Visit:
         outputs = {role: self._records(topic) for role, topic in self.outputs.items()}
-        described = self.subject.input[self.subject.role_in]
-        aborted = told_apart(described, self.sent)
+        aborted = set[str]()
+        for role, described in self.subject.input.items():
+            aborted |= told_apart(described, [send for send in self.sent if send.role == role])
         wire = self.wire
-        isolation = wire.isolation.get(self.input, set())
+        isolation = {
+            level for topic in self.inputs.values() for level in wire.isolation.get(topic, ())
+        }
         return s.Visit(
             s.Seen(
                 application_id=self.application_id,
@@ -581,7 +586,7 @@ class _Visit:
                 versions={api: max(found) for api, found in sorted(wire.versions.items())},
                 log=tuple(deployed.last_words(self._last_lines(), LOG_LINES)),
             ),
-            self._records(self.input),
+            tuple(record for topic in self.inputs.values() for record in self._records(topic)),
             tuple(record for records in outputs.values() for record in records),
         )
 
@@ -605,7 +610,7 @@ class _Visit:
     def _topics(self) -> s.Topics:
         wire = self.wire
         return s.Topics(
-            given={self.subject.role_in: self.input, **self.outputs},
+            given={**self.inputs, **self.outputs},
             read=tuple(sorted({topic for topic, _ in wire.first_fetched})),
             written=tuple(sorted(wire.written)),
             created=tuple(sorted(wire.created)),
@@ -629,10 +634,9 @@ class _Visit:
 
     def _waiting(self, committed: dict[str, int]) -> int:
         """Return the records that are visible, and not before the committed offsets."""
-        position = dict.fromkeys(range(PARTITIONS), 0)
-        records = self.reading.records(self.input, position, committed=True)
+        records = (record for topic in self.inputs.values() for record in self._records(topic))
         return sum(
-            record.offset() >= committed.get(f"{self.input}-{record.partition()}", 0)
+            record.offset >= committed.get(f"{record.topic}-{record.partition}", 0)
             for record in records
         )
 

@@ -173,6 +173,9 @@ class FurtherOutput(BaseModel):
     writes: str = Field(description="the role of the topic")
     format: Literal["json", "bytes"] = Field(description="how an output is read")
     ignore: tuple[str, ...] = Field(default=(), description="paths that are not compared")
+    identity: str | None = Field(
+        default=None, description="the path of a field by which outputs are told apart"
+    )
 
 
 class Contract(BaseModel):
@@ -194,6 +197,19 @@ class Contract(BaseModel):
     compared_with: ComparedWith = Field(
         default="itself", description="whose run that is: its own, or that of the release before it"
     )
+    identity: str | None = Field(
+        default=None,
+        description="the path of a field by which outputs are told apart; their order is not "
+        "compared then",
+    )
+    also_reads: tuple[str, ...] = Field(
+        default=(), description="the roles of the topics that it reads beside the first one"
+    )
+    unique: dict[str, str] = Field(
+        default={},
+        description="role of an input -> the path of a field by which its records are told apart; "
+        "only where an output has an identity",
+    )
     further: tuple[FurtherOutput, ...] = Field(
         default=(), description="its outputs beside the first one, each of which is judged alike"
     )
@@ -203,6 +219,11 @@ class Contract(BaseModel):
         """The contracts of the outputs, each as if there were no other one."""
         own = [{"further": ()}, *({**vars(each), "further": ()} for each in self.further)]
         return tuple(self.model_copy(update=each) for each in own)
+
+    @property
+    def inputs(self) -> tuple[str, ...]:
+        """The roles of the topics that it reads, the first one first."""
+        return (self.reads, *self.also_reads)
 
     @property
     def roles(self) -> tuple[str, ...]:

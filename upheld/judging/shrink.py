@@ -16,6 +16,7 @@ from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
 from upheld.history.events import Claim, Record
 from upheld.programs import DEAD_LETTERS, Unreadable
+from upheld.programs.itself import BETWEEN
 from upheld.verdicts import Anomaly, Outcome
 
 SHOWN = 12  # records
@@ -198,10 +199,15 @@ def _places(records: Iterable[Record]) -> list[Place]:
 
 
 def _of_key(records: Iterable[Record], key: str) -> Iterator[Record]:
-    """Go through the records with a key in their own key, or somewhere in their value."""
-    name = key.encode()
+    """Go through the records with a key in their own key, or somewhere in their value.
+
+    The key of an output with an identity has two parts.
+    """
+    names = key.encode().split(BETWEEN)
     return (
-        record for record in records if name in (record.key or b"") or name in (record.value or b"")
+        record
+        for record in records
+        if all(name in (record.key or b"") or name in (record.value or b"") for name in names)
     )
 
 

@@ -129,6 +129,11 @@ def no_lineage(_: Record) -> Lineage:
     return Lineage(None, ())
 
 
+def key_of(record: Record) -> bytes:
+    """Return the key of a record; an empty one for none."""
+    return record.key or b""
+
+
 States = dict[bytes, list[State]]
 # Key, a value that is no state, the key's states.
 Diagnose = Callable[[bytes, Value, list[State]], Diagnosis]
@@ -184,7 +189,8 @@ class Program:
             whole. Values are looked up by it.
         beside: The role of the second topic of a join.
         broadcast: Whether all of the second topic is read at every start, and no group commits it.
-        others: The roles that are read beside the first if the program is merged.
+        others: The roles that are read beside the first one: of a program that is merged, or of an
+            application with several inputs.
         merged: The rows of a merged program. Its states say only whether a row is complete.
         stored_value: Reads a key's value in a store or in an answer, as ``value_of`` reads an
             output.
@@ -192,6 +198,7 @@ class Program:
         narrows: The number of input partitions for each output partition.
         further: The roles of its outputs beside the one that it `writes`. A history is judged once
             for each of them (`upheld.history.outputs`).
+        key_of: Makes the key of an output, by which it is found among the states.
         is_last_alone: Whether of a key's outputs only the last one is known. Its states are then
             one that stands for all others, and the last one.
     """
@@ -217,6 +224,7 @@ class Program:
     upstream: "Program | None" = None
     narrows: int = 1
     further: tuple[str, ...] = ()
+    key_of: Callable[[Record], bytes] = key_of
     is_last_alone: bool = False
 
     @property

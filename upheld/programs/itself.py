@@ -15,13 +15,17 @@ cannot see wrong logic, nor a fault that the runs without a fault have too.
 The prefix rule needs to know which input a state comes from. If each key has as many outputs as
 inputs, the n-th output is taken for that of the n-th input. Otherwise the application is run once
 more, on the committed input alone.
+
+Outputs may have an identity, a field by which they are told apart. Then each of them is a key of
+its own, so that their order is not compared. If the input has the same identity, it says which
+output comes of which input.
 """
 
 import json
 import re
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
-from functools import partial
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache, partial
 from hashlib import sha256
 from itertools import repeat
 from types import NoneType, UnionType
@@ -54,6 +58,7 @@ UNTRACED: Final = (
     "committed offset covers"
 )
 _MASKED: Final = "…"
+BETWEEN: Final = b" \xc2\xb7 "  # a middle dot, between the key and the identity of an output
 _ANOTHER: Final = ("a value", "before the last one")  # no output has it: a value has one part
 _TYPES: Final[dict[type | UnionType, str]] = {  # a bool is an int, too, and comes first
     bool: "boolean",
@@ -66,6 +71,7 @@ _TYPES: Final[dict[type | UnionType, str]] = {  # a bool is an int, too, and com
 _PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
 Outputs = dict[bytes, list[bytes | None]]  # key -> its values, in order
 Sources = dict[bytes, list[Record]]  # key -> the input of each of its outputs, in order
+Unique = Mapping[str, str]  # topic -> the path of a field by which its records are told apart
 # Path of an unstable field -> the JSON types that it may have; None if nobody noted them.
 Types = Mapping[str, frozenset[str] | None]
 
@@ -79,20 +85,52 @@ class Difference(NamedTuple):
     types: tuple[tuple[str, ...], ...] = ()  # of each unstable field, in both runs
 
 
-def digest_of(inputs: Iterable[Record]) -> str:
-    """Return the digest of visible input records, wherever they lie in the log."""
+def digest_of(inputs: Iterable[Record], topics: Sequence[str] = ()) -> str:
+    """Return the digest of visible input records, wherever they lie in the log.
+
+    Args:
+        inputs: The records.
+        topics: The topics that they lie in, if there are several.
+    """
     found = sha256()
-    for record in sorted(inputs, key=lambda record: (record.partition, record.offset)):
-        found.update(repr((record.partition, record.key, record.value, record.headers)).encode())
+    numbers = {topic: number for number, topic in enumerate(topics)} if len(topics) > 1 else {}
+    order = [(numbers.get(each.topic, 0), each.partition, each.offset, each) for each in inputs]
+    for number, _, _, record in sorted(order, key=lambda each: each[:3]):
+        place = (number, record.partition) if numbers else (record.partition,)
+        found.update(repr((*place, record.key, record.value, record.headers)).encode())
     return found.hexdigest()
 
 
-def by_key(records: Iterable[Record]) -> Outputs:
+def by_key(contract: Contract, records: Iterable[Record]) -> Outputs:
     """Return the values of each key, in the order of the log."""
     found: Outputs = defaultdict(list)
     for record in records:
-        found[record.key or b""].append(record.value)
+        found[key_of(contract, record)].append(record.value)
     return dict(found)
+
+
+def key_of(contract: Contract, record: Record) -> bytes:
+    """Return the key of an output, with its identity if outputs have one."""
+    key = record.key or b""
+    if contract.identity is None:
+        return key
+    return BETWEEN.join((key, _field(contract.identity, record.value)))
+
+
+def _field(path: str, value: bytes | None) -> bytes:
+    """Return a field of a JSON value as text; empty if there is none."""
+    try:
+        found = _path(path).found(loaded(value)) if value is not None else MISSING
+    except ValueError:
+        return b""
+    if found is MISSING:
+        return b""
+    return (found if isinstance(found, str) else json.dumps(found, sort_keys=True)).encode()
+
+
+@lru_cache
+def _path(text: str) -> JsonPath:
+    return JsonPath.read(text)
 
 
 def difference(contract: Contract, first: Outputs, second: Outputs) -> Difference:
@@ -145,17 +183,25 @@ def below(offsets: Mapping[str, int], inputs: Iterable[Record]) -> list[Record]:
     ]
 
 
-def is_traced(inputs: Iterable[Record], outputs: Iterable[Record]) -> bool:
-    """Return whether each key has as many outputs as visible inputs."""
+def is_traced(
+    contract: Contract, unique: Unique, inputs: Iterable[Record], outputs: Iterable[Record]
+) -> bool:
+    """Return whether it is known which input each output comes of."""
     visible = [record for record in inputs if record.visible]
-    return _sources(visible, list(outputs)) is not None
+    return _sources(contract, unique, visible, list(outputs)) is not None
 
 
-def is_in_one_partition(outputs: Iterable[Record]) -> bool:
+def unique_of(application: Application) -> Unique:
+    """Return the paths by which records of inputs are told apart, by topic."""
+    assert application.contract
+    return {application.topics[role]: path for role, path in application.contract.unique.items()}
+
+
+def is_in_one_partition(contract: Contract, outputs: Iterable[Record]) -> bool:
     """Return whether each key lies in one partition: one output is the last there."""
     partitions = defaultdict[bytes, set[int]](set)
     for record in outputs:
-        partitions[record.key or b""].add(record.partition)
+        partitions[key_of(contract, record)].add(record.partition)
     return all(len(found) == 1 for found in partitions.values())
 
 
@@ -210,6 +256,7 @@ def program(contract: Contract, oracle: "Itself | None" = None) -> Program:
     return Program(
         name=contract.name,
         reads=contract.reads,
+        others=contract.also_reads,
         writes=contract.writes,
         further=contract.roles[1:],
         conflates=bool(oracle and oracle.is_last_alone),
@@ -219,6 +266,7 @@ def program(contract: Contract, oracle: "Itself | None" = None) -> Program:
         value_of=oracle.value_of if oracle else partial(value_of, contract, {}),
         lineage_of=no_lineage,
         diagnosis=oracle.diagnosis if oracle else _no_diagnosis,
+        key_of=partial(key_of, contract),
     )
 
 
@@ -284,8 +332,18 @@ class Itself:
 
     def answer_to(self, inputs: Iterable[Record]) -> Answered | None:
         """Return the run on just these inputs, if there was one."""
-        digest = digest_of(inputs)
+        digest = digest_of(inputs, self._topics)
         return next((each for each in self.answers() if each.inputs == digest), None)
+
+    @property
+    def _topics(self) -> tuple[str, ...]:
+        """The topics that it reads."""
+        event = self.history.application(self.application)
+        return tuple(event.topics[role] for role in self.contract.inputs)
+
+    @property
+    def _unique(self) -> Unique:
+        return unique_of(self.history.application(self.application))
 
     def _outputs(self, answer: Answered) -> list[Record]:
         """Return what a run without a fault wrote, in the order of the log."""
@@ -315,7 +373,7 @@ class Itself:
                 "two runs without a fault gave different numbers of outputs, or outputs with "
                 "nothing in common"
             )
-        sources = _sources(records, outputs)
+        sources = _sources(self.contract, self._unique, records, outputs)
         may_skip = self.contract.shape == "fold" and self.history.begun.emits is None
         if may_skip and sources is None:
             raise NotOffered(
@@ -332,8 +390,8 @@ class Itself:
         sources = {record.key or b"": record for record in inputs}
         states: States = {}
         for record in outputs:
-            key = record.key or b""
-            source = sources.get(key, inputs[-1])
+            key = key_of(self.contract, record)
+            source = sources.get(record.key or b"", inputs[-1])
             before = State(key, _ANOTHER, source, (), "")
             states[key] = [before, State(key, self.value_of(record), source, (), "")]
         return states
@@ -343,7 +401,7 @@ class Itself:
         numbers = Counter[bytes]()
         states = defaultdict[bytes, list[State]](list)
         for record in outputs:
-            key = record.key or b""
+            key = key_of(self.contract, record)
             source = sources[key][numbers[key]] if sources else last
             numbers[key] += 1
             states[key].append(State(key, self.value_of(record), source, (), ""))
@@ -362,7 +420,7 @@ class Itself:
             raise NotOffered(UNTRACED)
         found = defaultdict[bytes, list[Value]](list)
         for record in self._outputs(answer):
-            found[record.key or b""].append(self.value_of(record))
+            found[key_of(self.contract, record)].append(self.value_of(record))
         return dict(found)
 
     @property
@@ -372,16 +430,15 @@ class Itself:
 
     @property
     def is_traced(self) -> bool:
-        """Whether each key has as many outputs as inputs.
+        """Whether it is known which input each output comes of.
 
-        Then each output is taken to come of its input.
+        The identity of an output says it; or its key has as many outputs as inputs.
         """
         if self.is_last_alone:
             return False
         last = list(self.answers())[-1]
-        reads = self.history.application(self.application).topics[self.contract.reads]
-        inputs = (record for record in self.history.of(Record) if record.topic == reads)
-        return is_traced(inputs, self._outputs(last))
+        inputs = (record for record in self.history.of(Record) if record.topic in self._topics)
+        return is_traced(self.contract, self._unique, inputs, self._outputs(last))
 
     def value_of(self, record: Record) -> Value:
         """Return the value of an output without the fields that are not compared."""
@@ -400,10 +457,18 @@ class Itself:
 
     def diagnosis(self, inputs: list[Record]) -> Diagnose:
         """Return a function that names the anomaly of an output that no right run gives."""
-        visible = {record.key for record in inputs if record.visible}
-        aborted = {record.key: record for record in inputs if not record.visible}
+        unique = self._unique if self.contract.identity is not None else {}
+
+        def named(record: Record) -> bytes:
+            path = unique.get(record.topic)
+            return record.key or b"" if path is None else _field(path, record.value)
+
+        visible = {named(record) for record in inputs if record.visible}
+        aborted = {named(record): record for record in inputs if not record.visible}
 
         def diagnose(key: bytes, _: Value, states: list[State]) -> Diagnosis:
+            if self.contract.identity is not None:
+                key = key.split(BETWEEN)[-1 if unique else 0]
             if not states and key in aborted and key not in visible:
                 why = "all that was written for this key was aborted"
                 return Diagnosis("uncommitted-visible", why, aborted[key])
@@ -426,10 +491,36 @@ def oracles_of(history: History, application: Application) -> Iterator[Itself]:
         yield Itself(each, application.name, own)
 
 
-def _sources(inputs: list[Record], outputs: list[Record]) -> Sources | None:
-    """Return the input of each output of each key; None if their numbers differ."""
+def _sources(
+    contract: Contract, unique: Unique, inputs: list[Record], outputs: list[Record]
+) -> Sources | None:
+    """Return the input of each output of each key; None if nobody knows.
+
+    The identity of outputs is that of the input, or each key has as many of both. Records of
+    several topics have no mutual order.
+    """
+    if contract.identity is not None:
+        return _sources_by_identity(contract, unique, inputs, outputs)
+    if contract.also_reads:
+        return None
     found = defaultdict[bytes, list[Record]](list)
     for record in sorted(inputs, key=lambda each: (each.partition, each.offset)):
         found[record.key or b""].append(record)
     counts = Counter(record.key or b"" for record in outputs)
     return found if counts == {key: len(each) for key, each in found.items()} else None
+
+
+def _sources_by_identity(
+    contract: Contract, unique: Unique, inputs: list[Record], outputs: list[Record]
+) -> Sources | None:
+    """Return the input with the identity of each output; None if one of them has no such input."""
+    assert contract.identity
+    told = (record for record in inputs if record.topic in unique)
+    known = {_field(unique[record.topic], record.value): record for record in told}
+    found = defaultdict[bytes, list[Record]](list)
+    for record in outputs:
+        source = known.get(_field(contract.identity, record.value))
+        if source is None:
+            return None
+        found[key_of(contract, record)].append(source)
+    return found

@@ -37,6 +37,7 @@ from upheld.programs.contract import (
 from upheld.protocol.json_path import JsonPath, Step
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.model_file import READS, Loaded, models_in
+from upheld.protocol.subject import Subject
 from upheld.reading import loaded
 from upheld.text import visible
 
@@ -196,7 +197,8 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
         )
     (role, output), *others = subject.output.items()
     further = (
-        FurtherOutput(writes=name, format=each.format, ignore=each.ignore) for name, each in others
+        FurtherOutput(writes=name, format=each.format, ignore=each.ignore, identity=each.identity)
+        for name, each in others
     )
     return Contract(
         name=design.name,
@@ -207,8 +209,18 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
         shape=subject.shape,
         model=_file_of(design),
         compared_with=design.compared_with or "itself",
+        identity=output.identity,
+        also_reads=tuple(subject.input)[1:],
+        unique=_unique_of(subject),
         further=tuple(further),
     )
+
+
+def _unique_of(subject: Subject) -> dict[str, str]:
+    """Return the paths by which records of inputs are told apart, if outputs have identities."""
+    if not any(each.identity for each in subject.output.values()):
+        return {}
+    return {role: each.unique.text for role, each in subject.input.items() if each.unique}
 
 
 def _file_of(design: Manifest) -> ModelFile | None:

@@ -48,6 +48,7 @@ CHOSEN_BY_ROWS: Final = ("partitions", "count", "aborted_transactions")  # of an
 NO_TOPIC: Final = 'each row has topics of its own; remove `topic`, or say names = "fixed"'
 GROUP: Final = "group"  # the sign of readiness that an application gives by its group
 TEMPLATED: Final = "templated"
+MOST_INPUTS: Final = 4
 MOST_OUTPUTS: Final = 8  # each is read again and again while a row runs
 MOST_PROCESSES: Final = 8  # of an instance: there may be three instances on a few cores
 FIXED: Final = "fixed"  # names on the broker that no row changes
@@ -133,6 +134,11 @@ class OutputTable(_Table):
     )
     ignore: tuple[Annotated[str, AfterValidator(_path)], ...] = Field(
         default=(), description="fields that are not compared, such as $.processed_at"
+    )
+    identity: Annotated[str, AfterValidator(_path)] | None = Field(
+        default=None,
+        description="a field that tells its records apart, such as $.order: their order is not "
+        "compared then",
     )
     visible_within_ms: int = Field(
         default=2_100,
@@ -229,7 +235,10 @@ class Subject(_Table):
         'may be left out where progress = "none"',
     )
     input: dict[Name, Input] = Field(
-        min_length=1, max_length=1, description="name -> what its records are made of"
+        min_length=1,
+        max_length=MOST_INPUTS,
+        description="name -> what its records are made of; several have equal shares of a row's "
+        "records, and no order among them",
     )
     output: dict[Name, OutputTable] = Field(
         min_length=1,
@@ -275,16 +284,22 @@ class Subject(_Table):
     @model_validator(mode="after")
     def _names_are_filled_in(self) -> "Subject":
         """Refuse a placeholder that nothing is filled in for, and a group of all applications."""
-        if self.role_in in self.output:
-            raise ValueError(f"an input and an output are both called {self.role_in}")
+        for role in self.input:
+            if role in self.output:
+                raise ValueError(f"an input and an output are both called {role}")
         self.demand_one_output(self.oracle)
-        topics = (f"input.{self.role_in}", *(f"output.{result}" for result in self.output))
+        self._demand_order()
+        topics = (
+            *(f"input.{role}" for role in self.input),
+            *(f"output.{role}" for role in self.output),
+        )
         for place, text in self.texts():
             _demand_known(place, text, (*PLACEHOLDERS, *topics))
         used = set(self.placeholders())
         self._demand_names(used)
         self._demand_processes()
         self._demand_credentials(used)
+        self._demand_identities()
         for name in (*(() if self.names == FIXED else topics), "bootstrap"):
             if name not in used:
                 raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
@@ -340,7 +355,11 @@ class Subject(_Table):
 
     def _demand_topics(self) -> None:
         """Refuse an output without a fixed topic of its own."""
-        known = {self.input[self.role_in].topic: "the input"}
+        known: dict[str | None, str] = {}
+        for name, described_input in self.input.items():
+            if owner := known.get(described_input.topic):
+                raise ValueError(f"[input.{name}] has the `topic` of {owner}")
+            known[described_input.topic] = f"[input.{name}]"
         for name, table in self.output.items():
             if table.topic is None:
                 raise ValueError(f"`names` are fixed, and [output.{name}] names no `topic`")
@@ -353,12 +372,43 @@ class Subject(_Table):
                 "those of the application; remove `internal_topics`"
             )
 
+    def _demand_identities(self) -> None:
+        """Refuse an identity that no output can have, or that nothing is compared by."""
+        for name, table in self.output.items():
+            if table.identity is None:
+                continue
+            if table.format == "bytes":
+                raise ValueError(f"[output.{name}]: the format bytes has no field for `identity`")
+            if self.oracle != ITSELF:
+                raise ValueError(
+                    f"[output.{name}] has an `identity`, and the model {self.oracle} says the "
+                    "order of its outputs"
+                )
+
+    def _demand_order(self) -> None:
+        """Refuse several inputs where their records would have to have an order."""
+        if len(self.input) == 1 or self.shape == "fold":
+            return
+        for name, table in self.output.items():
+            if table.identity is None:
+                raise ValueError(
+                    f"there are {len(self.input)} inputs, whose records have no mutual order; "
+                    f"[output.{name}] needs an `identity`, a field that tells its records apart"
+                )
+
     def demand_one_output(self, oracle: str) -> None:
         """Refuse a model of several outputs: its outputs do not say which one each is for.
 
+        So is one of several inputs, whose records have no order.
+
         Raises:
-            ValueError: The oracle is a model, and there are several outputs.
+            ValueError: The oracle is a model, and there are several outputs or inputs.
         """
+        if oracle != ITSELF and len(self.input) > 1:
+            raise ValueError(
+                f"the model {oracle} is of one input, and there are {', '.join(self.input)}; "
+                f'several are compared with a run without a fault (oracle = "{ITSELF}")'
+            )
         if oracle != ITSELF and len(self.output) > 1:
             raise ValueError(
                 f"the model {oracle} is of one output, and there are {', '.join(self.output)}; "
@@ -369,7 +419,7 @@ class Subject(_Table):
         """Return the topics of its input and of its outputs, by their names in the file."""
         if self.names == FIXED:
             outputs = {name: str(table.topic) for name, table in self.output.items()}
-            return {self.role_in: self.input[self.role_in].topic, **outputs}
+            return {role: each.topic for role, each in self.input.items()} | outputs
         return {role: f"{application_id}-{role}" for role in (*self.input, *self.output)}
 
     def texts(self) -> Iterator[tuple[str, str]]:
@@ -408,7 +458,7 @@ class Subject(_Table):
 
     @property
     def role_in(self) -> str:
-        """The name of the input."""
+        """The name of the first input."""
         return next(iter(self.input))
 
     @property
@@ -487,7 +537,7 @@ def _first(error: ValidationError) -> str:
             guess = did_you_mean(name, known)
             return f"`{field}` is no field here; known are {', '.join(known)}.{guess}"
         case "too_long":
-            most = {"output": MOST_OUTPUTS, "process": MOST_PROCESSES}.get(field, "one")
+            most = {"input": MOST_INPUTS, "output": MOST_OUTPUTS, "process": MOST_PROCESSES}[field]
             return f"`{field}` has too many tables; there may be {most}."
     if not field:
         return sentence(wrong.said)

@@ -4,7 +4,7 @@ from functools import partial
 from typing import Final
 
 from upheld.generators.inputs import facts as input_facts
-from upheld.generators.inputs import made
+from upheld.generators.inputs import made_for
 from upheld.generators.ledger import Send, facts, ledger
 from upheld.protocol.subject import Subject
 from upheld.trial.application import Input, Wave
@@ -24,11 +24,15 @@ def prepare(state: Input, subject: Subject | None, seed: int) -> None:
         seed: The same seed makes the same waves.
     """
     if subject:
-        (described,) = subject.input.values()
-        size = {"count": ENTRIES, "partitions": PARTITIONS, "aborted_transactions": 1}
-        if described.key:
-            size["keys"] = ACCOUNTS
-        whole: Wave = partial(made, described.model_copy(update=size), seed)
+        whole: Wave = partial(
+            made_for,
+            subject.input,
+            seed,
+            count=ENTRIES,
+            keys=ACCOUNTS,
+            partitions=PARTITIONS,
+            aborted_transactions=1,
+        )
         state.count = input_facts
     else:
         whole = partial(

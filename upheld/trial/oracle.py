@@ -6,7 +6,7 @@ first input is asked twice, the second time behind a record in each partition th
 the application starts. Then what hangs on offsets differs too.
 """
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Final
 
@@ -23,6 +23,7 @@ from upheld.programs.itself import (
     is_in_one_partition,
     is_traced,
     oracles_of,
+    unique_of,
 )
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Ready, Start, Stopped
@@ -99,13 +100,12 @@ class Oracle:
     ) -> None:
         if not inputs:
             return
-        partitions = application.inputs[application.reads]
         question = Question(
             self.manifest.name,
             contract.name,
             application.mode,
-            partitions,
-            digest_of(inputs),
+            tuple(application.commits.values()),
+            digest_of(inputs, tuple(application.commits)),
         )
         if question not in self.rig.answers:
             self.rig.answers[question] = self._given(application, contract, inputs)
@@ -133,14 +133,14 @@ class Oracle:
         )
 
     def _visible(self, application: Application) -> list[events.Record]:
-        topic = application.reads
+        topics = application.commits
         records = self.recorder.history.of(events.Record)
-        return [record for record in records if record.topic == topic and record.visible]
+        return [record for record in records if record.topic in topics and record.visible]
 
     def _topics(self, application: Application, given: Given) -> tuple[str, ...]:
-        reads = application.program.reads
         writes = given.output or application.program.writes
-        return given.topic, f"{given.topic.removesuffix(writes)}{reads}"
+        of_the_run = given.topic.removesuffix(writes)
+        return given.topic, *(f"{of_the_run}{role}" for role in application.program.inputs)
 
     def _given(
         self, application: Application, contract: events.Contract, inputs: list[events.Record]
@@ -149,7 +149,7 @@ class Oracle:
         known = next(
             (given for q, given in self.rig.answers.items() if self._is_alike(q, application)), None
         )
-        due = len(inputs) if known and known[0].is_traced else 0
+        due = len(inputs) if known and known[0].has_one_each else 0
         first = self._run(application, inputs, Fresh("once", due=due))
         if known:
             found = [
@@ -159,33 +159,34 @@ class Oracle:
             due = len(first[0].outputs) if contract.shape == "map" else 0
             second = self._run(application, inputs, Fresh("twice", shifted=True, due=due))
             found = [
-                difference(own, by_key(one.outputs), by_key(other.outputs))
+                difference(own, by_key(own, one.outputs), by_key(own, other.outputs))
                 for own, one, other in zip(contract.outputs, first, second, strict=True)
             ]
         return tuple(
-            self._compared(own, inputs, given, each)
+            self._compared(own, application, inputs, given, each)
             for own, given, each in zip(contract.outputs, first, found, strict=True)
         )
 
     def _compared(
         self,
         contract: events.Contract,
+        application: Application,
         inputs: list[events.Record],
         first: Given,
         found: Difference,
     ) -> Given:
         """Return what came on one output, with what of it can be compared."""
-        has_traces = is_traced(inputs, first.outputs)
+        has_traces = is_traced(contract, unique_of(application.event), inputs, first.outputs)
         skips_states = self._skips_states(contract, has_traces=has_traces)
         has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
-            first.outputs
+            contract, first.outputs
         )
         return first._replace(
             unstable=found.unstable,
             is_ordered=found.is_ordered,
             is_by_last_value=has_last_values and (found.is_by_last_value or skips_states),
             types=found.types,
-            is_traced=has_traces,
+            has_one_each=has_traces and len(first.outputs) == len(inputs),
         )
 
     def _skips_states(self, contract: events.Contract, *, has_traces: bool) -> bool:
@@ -194,7 +195,7 @@ class Oracle:
         The program that an adapter runs says so. A fold without an adapter may, if its keys have
         more or fewer outputs than inputs. A design may declare that it skips none.
         """
-        if self.manifest.emits == "every-state":
+        if self.manifest.emits == "every-state" and not contract.also_reads:
             return False
         program = None if self.manifest.application else PROGRAMS[contract.name]
         return bool(program and program.conflates) or (contract.shape == "fold" and not has_traces)
@@ -226,16 +227,17 @@ class Oracle:
         identity = f"{event.application_id}-{fresh.name}{len(self.rig.answers)}"
         program = application.program
         topics = self.manifest.topics(identity, program.topics)
-        partitions = application.inputs[application.reads]
+        partitions = {role: application.inputs[event.topics[role]] for role in program.inputs}
         reading = self.rig.reading
         roles = program.results
         reading.create(
-            {topics[program.reads]: partitions}
+            {topics[role]: count for role, count in partitions.items()}
             | {topics[role]: application.partitions for role in roles}
         )
         if fresh.shifted:
-            self._shift(topics, program.reads, partitions)
-        self.rig.feed.write(topics, program.reads, _copies(inputs))
+            self._shift(topics, partitions)
+        role_of = {event.topics[role]: role for role in program.inputs}
+        self.rig.feed.write(topics, program.reads, _copies(inputs, role_of))
         disks = Folder(application.directory.parent, f"{application.directory.name}-{fresh.name}")
         for each in ("state", "durable"):
             (disks / each).make()
@@ -290,14 +292,15 @@ class Oracle:
         reading.delete([*topics.values(), *ready.internal_topics])
         return tuple(given)
 
-    def _shift(self, topics: dict[str, str], role: str, partitions: int) -> None:
-        """Let each partition of an input begin at its second offset.
+    def _shift(self, topics: dict[str, str], partitions: dict[str, int]) -> None:
+        """Let each partition of the inputs begin at its second offset.
 
         Nobody reads what was before, in whichever isolation.
         """
-        gone = [Send(b"gone", b"", (), 0, partition) for partition in range(partitions)]
-        self.rig.feed.write(topics, role, gone)
-        self.rig.reading.truncate({f"{topics[role]}-{each}": 1 for each in range(partitions)})
+        for role, count in partitions.items():
+            gone = [Send(b"gone", b"", (), 0, partition) for partition in range(count)]
+            self.rig.feed.write(topics, role, gone)
+            self.rig.reading.truncate({f"{topics[role]}-{each}": 1 for each in range(count)})
 
     def _await_outputs(
         self, application: Application, group: str | None, topics: dict[str, str], fresh: Fresh
@@ -327,23 +330,26 @@ class Oracle:
             AdapterBreach: It does not get there.
         """
         program = application.program
-        reads = topics[program.reads]
         writes = [topics[role] for role in program.results]
         reading = self.rig.reading
-        partitions = application.inputs[application.reads]
-        last = dict.fromkeys(range(partitions), begin)
-        for message in reading.records(reads, dict(last), committed=True):
-            last[message.partition()] = max(last[message.partition()], message.offset() + 1)
+        reads = {
+            topics[role]: application.inputs[application.event.topics[role]]
+            for role in program.inputs
+        }
+        ends: dict[str, int] = {}
+        for topic, count in reads.items():
+            position = dict.fromkeys(range(count), begin)
+            for message in reading.records(topic, position, committed=True):
+                place = f"{topic}-{message.partition()}"
+                ends[place] = max(ends.get(place, begin), message.offset() + 1)
 
         def is_drained() -> bool:
-            committed = reading.groups.committed(group, {reads: partitions}, stable=True)
+            committed = reading.groups.committed(group, reads, stable=True)
             if committed is None:
                 return False
-            done = all(
-                end == begin or committed.get(f"{reads}-{p}", 0) >= end for p, end in last.items()
-            )
-            ends = (reading.ends(topic, application.partitions) for topic in writes)
-            return done and all(stable == end for stable, end in ends)
+            done = all(committed.get(place, 0) >= end for place, end in ends.items())
+            ends_of_outputs = (reading.ends(topic, application.partitions) for topic in writes)
+            return done and all(stable == end for stable, end in ends_of_outputs)
 
         if not self.recorder.wait(self.rig.progress_s, is_drained):
             raise AdapterBreach(
@@ -393,11 +399,11 @@ class Oracle:
         )
 
 
-def _copies(inputs: list[events.Record]) -> list[Send]:
-    """Return the records of a copy."""
+def _copies(inputs: list[events.Record], role_of: Mapping[str, str]) -> list[Send]:
+    """Return the records of a copy; each goes to the topic of its role."""
     return [
-        Send(r.key, r.value, _headers(r), r.timestamp_ms, r.partition)
-        for r in sorted(inputs, key=lambda record: (record.partition, record.offset))
+        Send(r.key, r.value, _headers(r), r.timestamp_ms, r.partition, role=role_of[r.topic])
+        for r in sorted(inputs, key=lambda each: (each.topic, each.partition, each.offset))
     ]
 
 

@@ -44,7 +44,7 @@ class Question(NamedTuple):
     design: str
     contract: str  # its name: a design with an adapter has one for each program
     mode: str
-    partitions: int
+    partitions: tuple[int, ...]  # of each input
     inputs: str  # the digest of its visible records
 
 
@@ -57,7 +57,7 @@ class Given(NamedTuple):
     is_ordered: bool
     is_by_last_value: bool = False
     types: tuple[tuple[str, ...], ...] = ()
-    is_traced: bool = False  # whether each key had as many outputs as inputs
+    has_one_each: bool = False  # whether each input had one output
     output: str = ""  # the role of the topic; empty if the application has one output
 
 

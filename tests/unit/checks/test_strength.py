@@ -119,6 +119,15 @@ ALL = ("relation", "order", "prefix")
         ),
         (("relation",), {}, Strength("itself", ("relation", "order"))),
         (
+            ("relation",),
+            {
+                "contract": CONTRACT.model_copy(
+                    update={"identity": "$.id", "unique": {"orders": "$.id"}}
+                )
+            },
+            Strength("itself", ("relation",), ("order",)),
+        ),
+        (
             ("relation", "fold"),
             {"answers": "abb"},
             Strength("itself", ("relation", "order"), ("prefix",)),

@@ -14,7 +14,7 @@ from described import ORDERS, an_input, sends, values, written
 from hypothesis import given
 from hypothesis import strategies as st
 
-from upheld.generators.inputs import facts, made
+from upheld.generators.inputs import facts, made, made_for
 from upheld.generators.placement import partition_of
 
 SCRIPT = """
@@ -177,3 +177,21 @@ def test_facts_count_what_a_report_states(tmp_path: Path) -> None:
     assert found["records"] == len(made) == found["entries"] + found["aborted"]
     assert (found["entries"], found["keys"]) == (300, 7)
     assert found["partitions"] == len({send.partition for send in made})
+
+
+def test_several_inputs_have_equal_shares(tmp_path: Path) -> None:
+    """Each record has the role of its input, and no id comes twice."""
+    described = an_input(tmp_path, key="$.account", unique="$.id", keys=5)
+    size = {"count": 11, "partitions": 2, "aborted_transactions": 2}
+
+    both = made_for({"orders": described, "refunds": described}, 7, wave=1, **size)
+    alone = made_for({"orders": described}, 7, wave=1, **size)
+
+    counted = Counter(send.role for send in both if not send.aborted)
+    ids = [value["id"] for value in values(both)]
+    assert counted == {"orders": 6, "refunds": 5}
+    assert len(set(ids)) == len(ids)
+    assert {send.transaction for send in both} == {None, 0, 1, 2, 3}
+    assert {send._replace(role="") for send in alone} == set(
+        made(described.model_copy(update=size), 7, wave=1)
+    )

@@ -273,6 +273,91 @@ def test_values_before_the_last_one_are_any_that_it_likes() -> None:
     assert found("relation", history) == []
 
 
+NAMED = CONTRACT.model_copy(update={"identity": "$.order", "unique": {"orders": "$.number"}})
+
+
+def with_identities(answers: str, shown: str, *more: Any, contract: Contract = NAMED) -> History:
+    """Return a history of one key in which each digit is the output of an order."""
+    history = story(inputs="aaa", answers="", shown="", contract=contract)
+    for topic, orders in (("asked", answers), ("out", shown)):
+        history.add_all(
+            record(topic, offset, "a", {"order": int(order), "at": f"{topic}{offset}"})
+            for offset, order in enumerate(orders)
+        )
+    for event in more:
+        history.add(event)
+    return history
+
+
+@pytest.mark.parametrize(
+    ("shown", "anomalies"),
+    [
+        ("012", []),
+        ("210", []),  # in another order
+        ("02", ["lost"]),
+        ("0122", ["duplicated"]),
+        ("0123", ["phantom"]),
+        ("", ["lost"]),
+    ],
+)
+def test_outputs_with_an_identity_are_compared_in_any_order(
+    shown: str, anomalies: list[str]
+) -> None:
+    """Each of them comes once, as in the run without a fault."""
+    assert found("relation", with_identities("102", shown)) == anomalies
+
+
+@pytest.mark.parametrize(
+    ("shown", "anomalies"),
+    [
+        ("0", []),
+        ("", ["behind-commit"]),
+        ("02", ["ahead-of-commit"]),
+        ("2", ["ahead-of-commit", "behind-commit"]),
+    ],
+)
+def test_an_identity_says_which_input_an_output_is_of(shown: str, anomalies: list[str]) -> None:
+    """Two of three inputs are committed, and nothing comes of the second one."""
+    cut = Committed(at_ms=1, application="app", offsets={"in-0": 2}, stable_ms=0, down=True)
+
+    assert found("fold", with_identities("02", shown, cut)) == anomalies
+
+
+def test_inputs_of_several_topics_are_told_apart_by_their_identities() -> None:
+    """The numbers of a topic are its own, and its name is in the digest."""
+    contract = NAMED.model_copy(
+        update={"also_reads": ("refunds",), "unique": {"orders": "$.number"}}
+    )
+    told = with_identities("012", "012", contract=contract)
+    (application,) = told.of(Application)
+    topics = application.topics | {"refunds": "back"}
+    history = History(
+        application.model_copy(update={"topics": topics}) if each is application else each
+        for each in told.events
+    )
+    answer = next(history.of(Answered))
+    read = [each for each in history.of(Record) if each.topic == "in"]
+    other = record("back", 0, "a", {"number": 9})
+
+    assert answer.inputs == digest_of(read) != digest_of(read, ("in", "back"))
+    assert digest_of([*read, other], ("in", "back")) != digest_of([*read, other], ("back", "in"))
+
+
+def test_an_identity_that_no_input_has_needs_a_run_on_the_committed_input() -> None:
+    """Nobody else can say what a committed offset covers."""
+    cut = Committed(at_ms=1, application="app", offsets={"in-0": 2}, stable_ms=0, down=True)
+
+    with pytest.raises(NotOffered, match="committed offset covers"):
+        CHECKS["fold"](with_identities("029", "0", cut), "app")
+
+
+def test_what_came_of_an_aborted_record_is_known_by_its_identity() -> None:
+    """Other records of its key are visible."""
+    gone = record("in", 100, "a", {"number": 7}, visible=False)
+
+    assert found("relation", with_identities("012", "0127", gone)) == ["uncommitted-visible"]
+
+
 def test_a_key_in_two_partitions_has_no_last_value() -> None:
     """It was in one without a fault."""
     history = story(**LAST)
@@ -312,7 +397,7 @@ def test_what_differs_between_two_runs(
     one: Any, other: Any, unstable: tuple[str, ...], is_ordered: bool
 ) -> None:
     """A field that differs is unstable; if all of a value does, nothing is compared."""
-    first, second = (by_key([record("t", 0, "k", each)]) for each in (one, other))
+    first, second = (by_key(PLAIN, [record("t", 0, "k", each)]) for each in (one, other))
 
     found = difference(CONTRACT, first, second)
 
@@ -321,7 +406,7 @@ def test_what_differs_between_two_runs(
 
 def test_the_types_of_an_unstable_field_are_those_of_both_runs() -> None:
     """A field that is null in one run and a number in the other may be either later."""
-    first, second = (by_key([record("t", 0, "k", {"n": n})]) for n in (None, 5))
+    first, second = (by_key(PLAIN, [record("t", 0, "k", {"n": n})]) for n in (None, 5))
 
     assert difference(CONTRACT, first, second).types == (("null", "number"),)
 
@@ -342,8 +427,8 @@ def test_another_number_of_outputs_leaves_the_last_values(
     other: list[int], is_by_last_value: bool
 ) -> None:
     """They have to be the same in both runs, and so do the keys."""
-    first = by_key([record("t", n, "k", {"n": n, "at": 1}) for n in (1, 3, 5)])
-    second = by_key([record("t", n, "k", {"n": n, "at": 2}) for n in other])
+    first = by_key(PLAIN, [record("t", n, "k", {"n": n, "at": 1}) for n in (1, 3, 5)])
+    second = by_key(PLAIN, [record("t", n, "k", {"n": n, "at": 2}) for n in other])
 
     found = difference(CONTRACT, first, second)
 
@@ -355,7 +440,7 @@ def test_another_number_of_outputs_leaves_the_last_values(
 def test_bytes_are_compared_as_they_are() -> None:
     """They have no fields, so that any difference ends the comparison."""
     contract = CONTRACT.model_copy(update={"format": "bytes"})
-    first, second = (by_key(outputs(topic, "a")) for topic in ("t", "u"))
+    first, second = (by_key(PLAIN, outputs(topic, "a")) for topic in ("t", "u"))
 
     assert difference(contract, first, first).is_ordered
     assert not difference(contract, first, second).is_ordered

@@ -40,6 +40,14 @@ COSTS = "{output.costs}"
 """
 
 
+REFUNDS = """
+[input.refunds]
+sample = "orders.jsonl"
+key = "$.account"
+
+"""
+
+
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Return a folder with a good application."""
@@ -193,7 +201,7 @@ def test_several_outputs(folder: Path) -> None:
     [
         ('topic = "shop.orders"', "", "[input.orders]: `names` are fixed, and it names no `topic`"),
         ('topic = "shop.costs"', "", "`names` are fixed, and [output.costs] names no `topic`"),
-        ("shop.costs", "shop.orders", "[output.costs] has the `topic` of the input"),
+        ("shop.costs", "shop.orders", "[output.costs] has the `topic` of [input.orders]"),
         (
             "[process.app]",
             '[output.alerts]\ntopic = "shop.costs"\n[process.app]',
@@ -327,6 +335,28 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "`process` has too many tables; there may be 8.",
         ),
         ("[process.app]", "[process.app]\ncount = 9", "`process.app.count` is 9"),
+        (
+            "[output.costs]",
+            f"{REFUNDS}[output.costs]",
+            "there are 2 inputs, whose records have no mutual order; [output.costs] needs an",
+        ),
+        (
+            'group = "{application_id}"',
+            f'group = "{{application_id}}"\noracle = "app.py:ORDERS"\n{REFUNDS}',
+            "the model app.py:ORDERS is of one input, and there are refunds, orders",
+        ),
+        (
+            "[output.costs]",
+            "".join(f'[input.i{n}]\nsample = "orders.jsonl"\n' for n in range(4))
+            + "[output.costs]",
+            "`input` has too many tables; there may be 4.",
+        ),
+        (
+            'ignore = ["$.at"]',
+            'format = "bytes"\nidentity = "$.id"',
+            "[output.costs]: the format bytes has no field for `identity`",
+        ),
+        ('ignore = ["$.at"]', 'identity = "id"', "`output.costs.identity` is 'id': a path begins"),
         ('shape = "map"', 'shape = "map"\nsecurity = "tls"', "`security` is 'tls': "),
         (
             'shape = "map"',

@@ -93,11 +93,12 @@ def attempt(rig: Any, records: int, contract: Contract | None = CONTRACT) -> tup
         name="orders",
         mode="exactly_once",
         event=event,
-        reads="in",
+        commits={"in": 4},
         inputs={"in": 4},
         program=SimpleNamespace(
             name=contract.name if contract else "",
             reads="orders",
+            inputs=("orders",),
             writes="costs",
             further=contract.roles[1:] if contract else (),
             results=contract.roles if contract else ("costs",),
@@ -376,9 +377,13 @@ def test_a_shift_leaves_nothing_to_read_in_any_isolation(rig: SimpleNamespace) -
     rig.feed = SimpleNamespace(write=lambda _topics, _role, sends: written.extend(sends))
     rig.reading = SimpleNamespace(truncate=truncated.update)
     oracle, _ = attempt(rig, 1)
-    oracle._shift({"orders": "copy-orders"}, "orders", 2)
-    assert [(send.partition, send.transaction) for send in written] == [(0, None), (1, None)]
-    assert truncated == {"copy-orders-0": 1, "copy-orders-1": 1}
+    oracle._shift({"orders": "copy-orders", "refunds": "copy-refunds"}, {"orders": 2, "refunds": 1})
+    assert [(send.partition, send.transaction) for send in written] == [
+        (0, None),
+        (1, None),
+        (0, None),
+    ]
+    assert truncated == {"copy-orders-0": 1, "copy-orders-1": 1, "copy-refunds-0": 1}
 
 
 def test_topics_that_it_makes_for_itself_end_with_the_run(
