@@ -148,7 +148,7 @@ VARIANTS: Final = {
     "progress elsewhere": Variant((), folder=CHECKPOINTS),
     "two inputs": Variant((), folder=REFUNDS),
     "an input that it does not read": Variant(
-        ("topic",),
+        ("topic", "stalled"),
         {"consumer.subscribe(list(SIGNS))": "consumer.subscribe(list(SIGNS)[:1])"},
         folder=REFUNDS,
     ),

@@ -143,6 +143,7 @@ def test_an_application_without_an_adapter_is_judged_by_itself(
 
     code, said, (_, result) = swept(tmp_path, "--design", str(design.folder))
 
-    assert (code, result["verdict"], result["evidence"]["api"]) == (0, "upheld", api), said
+    assert (code, result["verdict"]) == (0, "upheld"), said
+    assert result["evidence"]["api"] == api
     assert f"{design.name} is its own oracle" in said
     assert "crash points 1 of 1 hit, 1 upheld" in said.splitlines()

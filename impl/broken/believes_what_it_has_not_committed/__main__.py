@@ -20,15 +20,13 @@ class BelievesWhatItHasNotCommitted(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         self.disk = Path(start["state_dir"]) / "states"
-        is_first = start["mode"] == "exactly_once" and not self.disk.exists()
-        self.patience_s = 1 if is_first else 10
+        self.patience_s = 10 if self.disk.exists() or start["mode"] != "exactly_once" else 1
         return super().open(start)
 
     def on_assign(self, *group: Any) -> None:
         super().on_assign(*group)
-        vars(self.program)["rows"] |= (
-            pickle.loads(self.disk.read_bytes()) if self.disk.exists() else {}
-        )
+        if self.disk.exists():
+            vars(self.program)["rows"] |= pickle.loads(self.disk.read_bytes())
 
     def send(self, rows: list[OutputRecord]) -> None:
         if rows:
