@@ -63,7 +63,7 @@ def made(
 def made_for(
     inputs: Mapping[str, Input], seed: int, *, wave: int = 0, **size: int
 ) -> tuple[Send, ...]:
-    """Make the records of all inputs of an application, those of one input after the other.
+    """Make the records of all inputs of an application, one input after the other.
 
     Several inputs have equal shares, and no two of their records are numbered alike.
 
