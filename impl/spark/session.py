@@ -72,6 +72,7 @@ OPTIONS = (
     *(f"--add-opens={package}=ALL-UNNAMED" for package in OPENED),
 )
 NO_MASTER = "local[*]"  # Spark's own default
+MARK = "UPHELD_INSTANCE"  # the variable by which the harness knows the processes of an instance
 # A task has a second attempt: Kafka's client times out if the wall clock jumps.
 HERE = "local[2, 2]"
 WORKER_MB = 600
@@ -128,6 +129,9 @@ def open_session(*options: str, scratch: str = "", workers: int = 0) -> SparkSes
             "java.class.path"
         )
         settings["spark.executor.extraJavaOptions"] = " ".join(_archived(_java()))
+    # Executors of another cluster are below none of this process, and are known by this alone.
+    if MARK in os.environ:
+        settings[f"spark.executorEnv.{MARK}"] = os.environ[MARK]
     if master == NO_MASTER:
         master = f"local-cluster[{workers},1,{WORKER_MB}]" if workers else HERE
         settings |= dict.fromkeys(("spark.driver.host", "spark.driver.bindAddress"), "127.0.0.1")

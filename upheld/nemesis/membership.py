@@ -66,7 +66,7 @@ def _workers(trial: Trial, instance: Instance, pids: Iterable[int]) -> list[psut
     Raises:
         AdapterBreach: A process is none of the instance's, so it is not to be killed.
     """
-    own = set(instance.pids())
+    own = set(instance.pids(pids))
     living = {pid for pid, row in stats().items() if row.state not in DEAD}
     foreign = living.intersection(pids) - own
     if foreign:

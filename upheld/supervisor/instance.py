@@ -12,6 +12,7 @@ import subprocess
 import threading
 import time
 import uuid
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 from pathlib import Path
 from queue import SimpleQueue
@@ -321,9 +322,14 @@ class Instance:
             self.failed = None
             return True
 
-    def pids(self) -> list[int]:
-        """Return the ids of all living processes of the instance."""
-        return [] if self._gone else self._session.pids()
+    def pids(self, named: Iterable[int] = ()) -> list[int]:
+        """Return the ids of all living processes of the instance.
+
+        Args:
+            named: Ids that the design has named. A process that another program has started for it
+                is among them alone.
+        """
+        return [] if self._gone else self._session.pids(named)
 
     def pause(self) -> list[int]:
         """Stop every process, and return their ids as evidence."""

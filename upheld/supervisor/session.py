@@ -12,7 +12,7 @@ import contextlib
 import os
 import signal
 import time
-from collections.abc import Container
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -50,9 +50,16 @@ class Session:
         """The session's id, which is the process id of its first process."""
         return self.process.pid
 
-    def pids(self) -> list[int]:
-        """Return the ids of all living processes of the instance, without zombies."""
-        return sorted(pid for pid, state in self._states().items() if state not in DEAD)
+    def pids(self, named: Iterable[int] = ()) -> list[int]:
+        """Return the ids of all living processes of the instance, without zombies.
+
+        Args:
+            named: Ids of further processes that belong to it if they have its tag, such as those
+                that a cluster manager has started for it.
+        """
+        own = {pid for pid, state in self._states().items() if state not in DEAD}
+        tag = f"{INSTANCE_TAG}={self.tag}".encode()
+        return sorted(own | {pid for pid in named if tag in _environment(pid)})
 
     def pause(self) -> list[int]:
         """Stop every process, and return when every thread of each is stopped."""

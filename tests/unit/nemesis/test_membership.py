@@ -1,6 +1,7 @@
 """Nobody is killed on a design's word alone."""
 
 import os
+import subprocess
 import sys
 from pathlib import Path
 from types import SimpleNamespace
@@ -12,6 +13,7 @@ from miniatures import Run, manifest
 from upheld.history import events
 from upheld.nemesis.membership import _workers, switch_back
 from upheld.supervisor.instance import Instance
+from upheld.supervisor.session import INSTANCE_TAG
 from upheld.verdicts import AdapterBreach, MarkMissed
 
 TRIAL: Any = SimpleNamespace(manifest=SimpleNamespace(name="liar"))
@@ -39,6 +41,20 @@ def test_a_foreign_process_is_refused(instance: Instance, pid: int) -> None:
     """It is named, and nothing is signalled."""
     with pytest.raises(AdapterBreach, match=f"liar names process {pid} as a worker"):
         _workers(TRIAL, instance, [*instance.pids(), pid])
+
+
+def test_a_worker_that_a_cluster_manager_has_started_is_known_by_its_tag(
+    instance: Instance,
+) -> None:
+    """It is below no process of the instance."""
+    environment = os.environ | {INSTANCE_TAG: instance._session.tag}
+    with subprocess.Popen(
+        [sys.executable, "-c", "input()"], stdin=subprocess.PIPE, env=environment
+    ) as worker:
+        found = _workers(TRIAL, instance, [worker.pid])
+        worker.kill()
+
+    assert [process.pid for process in found] == [worker.pid]
 
 
 def test_the_guard_and_the_reaper_are_foreign(instance: Instance) -> None:
