@@ -10,7 +10,7 @@ from upheld.checks.needs import Need
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import recoveries, text, view_of
 from upheld.history import History
-from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Record
+from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Notice, Record
 from upheld.history.evidence import OpenTransaction, Writer
 from upheld.history.marks import Happening, Look
 from upheld.verdicts import Anomaly, Inconclusive, Undeclared
@@ -98,9 +98,9 @@ def _aborted(history: History, topic: str) -> set[tuple[int, int]]:
 def noticed(history: History, application: str) -> list[Anomaly]:
     """Check that two deployments under the same ids share the input or notice (G55).
 
-    It is enough that one of them notices: it stops loudly, or is refused at its start. If a
-    design may scale, the second deployment may be one more instance: then no partition has
-    two owners.
+    It is enough that one of them notices: it stops loudly, or is refused at its start. An instance
+    that gives up has noticed, too, though its supervisor starts it again. If a design may scale,
+    the second deployment may be one more instance: then no partition has two owners.
     """
     since = 0
     for number, event in enumerate(history.events):
@@ -109,6 +109,8 @@ def noticed(history: History, application: str) -> list[Anomaly]:
     later = history.events[since:]
     lives = [e for e in later if isinstance(e, Instance) and e.application == application]
     if any(event.event == "failed" for event in lives):
+        return []
+    if any(isinstance(e, Notice) and e.code == "recovered" for e in later):
         return []
     if any(isinstance(e, Mark) and e.happening is Happening.INPUT_SHARED for e in later):
         return owners(history, application)

@@ -5,7 +5,7 @@ from typing import Any
 import pytest
 from histories import Found, Story
 
-from upheld.history.events import Record
+from upheld.history.events import Notice, Record
 from upheld.history.marks import Look
 from upheld.judging.rejudge import judge
 from upheld.verdicts import Inconclusive, NotOffered
@@ -315,6 +315,15 @@ class TestNoticed:
         assert [name for name, *_ in story.found("noticed")] == (
             [] if who else ["fenced-but-emitting"]
         )
+
+    def test_a_supervisor_starts_it_again(self) -> None:
+        """An instance that gives up has noticed, though it is there again at once."""
+        story = Story()
+        story.start()
+        story.start("b")
+        story.history.add(Notice(at_ms=0, application="ledger", name="a", code="recovered"))
+
+        assert story.found("noticed") == []
 
     def test_a_failure_before(self) -> None:
         """A failure before the second deployment began has nothing to do with it."""
