@@ -3,10 +3,10 @@
 python tools/itself.py --out /tmp/itself                 judge, and print the table
 python tools/itself.py --out /tmp/itself --rounds 0      print the table of what was judged before
 
-`--sample 8` takes at most 8 rows a shape and kind. `--write` puts the table on the page, and the
-verdicts into upheld/data, by which the power of a row is known. A row that has a verdict below the
-folder is not judged again. The samples are drawn with one seed: a bigger one holds all rows of a
-smaller one.
+`--sample 8` takes at most 8 rows a shape and kind. `--write` puts the table on the page. Without a
+sample it puts the verdicts into upheld/data, too, by which the power of a row is known. A row that
+has a verdict below the folder is not judged again. The samples are drawn with one seed: a bigger
+one holds all rows of a smaller one.
 
 Each wrong design is judged on the rows of relay and ledger in which a model has caught it
 (upheld/data/kills.json), with `--oracle itself`. Rows that no application without a model is judged
@@ -19,7 +19,8 @@ compared alone. The other form sends a state for every record, and says so.
 
 A design that errs without a fault is left out, and its rows are counted beside: that is wrong
 logic, which this oracle cannot see. Its run without a fault is not what the model makes of the same
-input, or does not come to its end.
+input, or does not come to its end. So is a row that the oracle upholds, and the model of the
+program too: in this run the design did not err.
 """
 
 import argparse
@@ -29,6 +30,7 @@ import subprocess
 import sys
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping
+from contextlib import suppress
 from itertools import count
 from pathlib import Path
 from typing import Final, NamedTuple
@@ -37,9 +39,10 @@ from pages import DOCS, Part
 
 import upheld
 from upheld import commands
+from upheld.checks import CHECKS
 from upheld.checks.strength import asked
 from upheld.history import History, reading
-from upheld.history.events import Application, Record
+from upheld.history.events import Answered, Application, Claim, Record
 from upheld.judging.prerequisites import lacking
 from upheld.programs import PROGRAMS, Value
 from upheld.programs.itself import Itself, oracles_of
@@ -48,7 +51,7 @@ from upheld.reading import loaded, read_bytes
 from upheld.report import RowResult
 from upheld.spec import catalogue, kills
 from upheld.spec.power import BY_ITSELF, BY_LAST_VALUE
-from upheld.verdicts import Verdict
+from upheld.verdicts import Inconclusive, NotOffered, Verdict
 
 EVERY_STATE: Final = "fold"
 LAST_VALUES: Final = "fold that skips states"
@@ -68,6 +71,7 @@ KINDS: Final[Mapping[str, str]] = {
 }
 # The guarantees on state: what is wrong there was not restored.
 OF_STATE: Final = frozenset({"G9", "G25", "G28", "G29", "G32"})
+OF_PLACES: Final = ("$.chain", "$.applied")  # what differs between two topics
 LEAST: Final = 0.8
 SEED: Final = 7
 WRONG_LOGIC: Final = "wrong-logic"
@@ -267,6 +271,8 @@ def table(
     for kill in all_kills:
         if kill.place.kin in erring:
             counts[kill.shape, kill.kind, WRONG_LOGIC] += 1
+        elif kill.place in found and not is_shown(found[kill.place]):
+            continue
         elif kill.place in found:
             counts[kill.shape, kill.kind, found[kill.place].row.verdict] += 1
         else:
@@ -285,17 +291,11 @@ def table(
 
 
 def erring_of(found: Mapping[Place, Found]) -> set[tuple[str, ...]]:
-    """Return the kin of the rows whose designs err without a fault.
-
-    The first row of a kin that has a run without a fault shows it.
-    """
+    """Return the kin of rows of which one shows that the design errs without a fault."""
     alike: dict[tuple[str, ...], list[Found]] = {}
     for place in sorted(found):
         alike.setdefault(place.kin, []).append(found[place])
-    shown = {
-        kin: (each for each in map(_errs, rows) if each is not None) for kin, rows in alike.items()
-    }
-    return {kin for kin, answers in shown.items() if next(answers, False)}
+    return {kin for kin, rows in alike.items() if any(map(_errs, rows))}
 
 
 def firsts(all_kills: Iterable[Kill]) -> list[Kill]:
@@ -322,7 +322,8 @@ def _errs(found: Found) -> bool | None:
 def errs_alone(history: History, application: Application, oracle: Itself) -> bool | None:
     """Return whether a run without a fault gives what the model does not.
 
-    It is asked of all visible input. The answer is None if there was no such run.
+    It is asked of all visible input. The answer is None if there was no such run. If two such runs
+    differ in more than places of the log, one of them at least is wrong.
     """
     program = PROGRAMS[application.program]
     reads = application.topics[program.reads]
@@ -330,6 +331,8 @@ def errs_alone(history: History, application: Application, oracle: Itself) -> bo
     answer = oracle.answer_to(inputs)
     if answer is None:
         return None
+    if any(not path.startswith(OF_PLACES) for path in answer.unstable):
+        return True
     states = program.model(_copies(inputs, answer.topics[1]))
     shown: dict[bytes, list[Value]] = {}
     for record in sorted(history.of(Record), key=lambda each: (each.partition, each.offset)):
@@ -344,6 +347,28 @@ def errs_alone(history: History, application: Application, oracle: Itself) -> bo
         values[-1] != due[key][-1] or not set(values) <= set(due[key])
         for key, values in shown.items()
     )
+
+
+def is_shown(found: Found) -> bool:
+    """Return whether a row shows the mistake of its design to the program's model.
+
+    It is asked of a row that the oracle has upheld, and of the same history.
+    """
+    if found.row.verdict is not Verdict.UPHELD or not found.history.exists():
+        return True
+    recorded = reading.read(found.history)
+    history = History(
+        each.model_copy(update={"contract": None}) if isinstance(each, Application) else each
+        for each in recorded.events
+        if not isinstance(each, Answered)
+    )
+    for number, claim in enumerate(history.events):
+        if isinstance(claim, Claim) and any(asked(claim.check)):
+            with suppress(NotOffered, Inconclusive):
+                check = CHECKS[claim.check]
+                if check(history.upto(number), claim.application, **claim.arguments):
+                    return True
+    return False
 
 
 def _copies(inputs: Iterable[Record], topic: str) -> Iterator[Record]:
@@ -411,10 +436,14 @@ def main() -> int:
     print(lines(cells), end="")
     if arguments.write:
         left = [k for k in all_kills if k.place not in found and k.place.kin not in erring]
-        if left or arguments.sample is not None:
+        if left:
             raise SystemExit(f"{len(left)} rows are not judged: nothing is written")
-        TABLE.put(PAGE, lines(cells))
-        save(all_kills, found, erring)
+        said = ""
+        if arguments.sample is None:
+            save(all_kills, found, erring)
+        else:
+            said = f"Of each shape and kind, at most {arguments.sample} rows were drawn.\n\n"
+        TABLE.put(PAGE, said + lines(cells))
     return int(any(cell.caught < LEAST * cell.rows for cell in cells.values()))
 
 
