@@ -164,7 +164,8 @@ def _offered(
         oracle=oracle,
         judged={},
         programs=design.programs,
-        may_skip=design.emits is None and "ledger" in design.programs,
+        may_skip=design.emits is None
+        and bool(design.application and design.application.shape == "fold"),
     )
     others = defaultdict[str, list[Row]](list)
     for listed in listing["rows"]:
