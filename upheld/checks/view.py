@@ -270,9 +270,10 @@ class View:
                 place = (event.partition, event.offset)
                 if event.topic == topic and event.visible and place not in known:
                     known.add(place)
-                    shown = outputs.setdefault(self.program.key_of(event), [])
+                    key = self.program.key_of(event)
+                    shown = outputs.setdefault(key, [])
                     recoveries = bisect_right(self._recovered_ms, event.seen_ms)
-                    self._place(event, max(0, interruptions) + recoveries, shown)
+                    self._place(key, event, max(0, interruptions) + recoveries, shown)
             elif isinstance(event, Instance) and event.application == self.application.name:
                 if event.event in BEGINNINGS:
                     running.add(event.name)
@@ -282,9 +283,8 @@ class View:
                     interruptions += bool(running)
         return outputs
 
-    def _place(self, record: Record, interruptions: int, shown: list[Output]) -> None:
+    def _place(self, key: bytes, record: Record, interruptions: int, shown: list[Output]) -> None:
         """Place an output among the states, after those that its key has shown so far."""
-        key = self.program.key_of(record)
         try:
             items = self.program.items(self.program.value_of(record))
         except Unreadable as error:

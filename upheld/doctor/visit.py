@@ -511,14 +511,12 @@ class _Visit:
     def _has_committed_a_partition(self) -> bool:
         """Return whether it asked to commit all later records of a partition."""
         asked = self.wire.committed
-        later = {
-            place: end for place, end in self.ends.items() if end > self.first_ends.get(place, 0)
-        }
-        split = {place: place.rpartition("-") for place in later}
-        return any(
-            asked.get((topic, int(partition)), 0) >= later[place]
-            for place, (topic, _, partition) in split.items()
-        )
+        for place, end in self.ends.items():
+            topic, _, partition = place.rpartition("-")
+            is_later = end > self.first_ends.get(place, 0)
+            if is_later and asked.get((topic, int(partition)), 0) >= end:
+                return True
+        return False
 
     def _ends(self) -> list[tuple[dict[int, int], dict[int, int]]]:
         """Return where each output is stable to, and where it ends, by partition."""

@@ -437,7 +437,8 @@ class Itself:
         if self.is_last_alone:
             return False
         last = list(self.answers())[-1]
-        inputs = (record for record in self.history.of(Record) if record.topic in self._topics)
+        topics = self._topics
+        inputs = (record for record in self.history.of(Record) if record.topic in topics)
         return is_traced(self.contract, self._unique, inputs, self._outputs(last))
 
     def value_of(self, record: Record) -> Value:

@@ -58,8 +58,7 @@ class Session:
                 that a cluster manager has started for it.
         """
         own = {pid for pid, state in self._states().items() if state not in DEAD}
-        tag = f"{INSTANCE_TAG}={self.tag}".encode()
-        return sorted(own | {pid for pid in named if tag in _environment(pid)})
+        return sorted(own | {pid for pid in named if self._is_tagged(pid)})
 
     def pause(self) -> list[int]:
         """Stop every process, and return when every thread of each is stopped."""
@@ -128,13 +127,16 @@ class Session:
         """Return the processes that are known by their session, by their tag, or as strays."""
         members = {pid for pid, row in table.items() if row.session == self.leader}
         members |= self.process.family.strays(table)
-        tag = f"{INSTANCE_TAG}={self.tag}".encode()
         strangers = (
             pid
             for pid, row in table.items()
             if pid not in members and row.born_ticks >= self.born_ticks
         )
-        return members | {pid for pid in strangers if tag in _environment(pid)}
+        return members | {pid for pid in strangers if self._is_tagged(pid)}
+
+    def _is_tagged(self, pid: int) -> bool:
+        """Return whether a process has the tag in its environment."""
+        return f"{INSTANCE_TAG}={self.tag}".encode() in _environment(pid)
 
 
 def _send(pid: int, number: signal.Signals) -> None:
