@@ -200,11 +200,7 @@ class Bridge(Design):
             line = re.compile(self.ready.removeprefix(LOG))
             return lambda: all(process.says(line) for process in self.processes)
         if self.ready.startswith(deployed.HTTP):
-            return lambda: all(
-                deployed.answers(process.part.address)
-                for process in self.processes
-                if process.part.address
-            )
+            return lambda: deployed.all_answer(each.part for each in self.processes)
         assert self.group is not None
         group = self.group
         admin = AdminClient({**start.get("client", {}), "bootstrap.servers": start["bootstrap"]})

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Final, cast
+from typing import Final
 
 from upheld.brokers import Broker
 from upheld.commands import PYTHON, filled
@@ -30,12 +30,11 @@ from upheld.generators.ledger import Send
 from upheld.history.events import Record
 from upheld.injectors.proxy.proxy import Proxy
 from upheld.injectors.proxy.rules import Rule
-from upheld.injectors.proxy.security import Protocol, Security, secured
+from upheld.injectors.proxy.security import Security, secured
 from upheld.kafka.feed import Feed
 from upheld.kafka.reader import recorded
 from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.subject import PLAINTEXT
 from upheld.reading import read_bytes
 from upheld.supervisor import deployed
 from upheld.supervisor.environment import environment_of
@@ -177,9 +176,8 @@ class _Visit:
         self.proxy.taps.append(self.wire.hear)
         self.client = site.broker.client
         security: Security | None = None
-        if manifest.security != PLAINTEXT:
-            protocol = cast(Protocol, manifest.security)
-            security = secured(protocol, site.run.scratch / f"{application_id}-security")
+        if manifest.security != "plaintext":
+            security = secured(manifest.security, site.run.scratch / f"{application_id}-security")
             self.client = security.client
         self.door = self.proxy.door(DOOR, security)
         topics = self.subject.topics(application_id)
@@ -401,8 +399,7 @@ class _Visit:
                 for process in self.processes
             )
         if ready.startswith(deployed.HTTP):
-            addresses = [each.part.address for each in self.processes if each.part.address]
-            return all(map(deployed.answers, addresses))
+            return deployed.all_answer(each.part for each in self.processes)
         return any(self._holds_something(group) for group in list(self.wire.groups))
 
     def _holds_something(self, group: str) -> bool:

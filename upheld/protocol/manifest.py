@@ -30,7 +30,7 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.messages import ComparedWith, Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
 from upheld.protocol.refusals import short
-from upheld.protocol.subject import FIXED, GROUP, ITSELF, PLAINTEXT, STANDS_FOR, Subject
+from upheld.protocol.subject import FIXED, GROUP, ITSELF, PLAINTEXT, STANDS_FOR, Secured, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
 from upheld.text import sentence
@@ -313,7 +313,7 @@ class Manifest(BaseModel):
         return self.application.untold if self.application else ()
 
     @property
-    def security(self) -> str:
+    def security(self) -> Literal["plaintext"] | Secured:
         """How it reaches its broker, as clients name it; an adapter is told by `start`."""
         return self.application.security if self.application else PLAINTEXT
 

@@ -54,6 +54,7 @@ MOST_PROCESSES: Final = 8  # of an instance: there may be three instances on a f
 FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
 PLAINTEXT: Final = "plaintext"
+Secured = Literal["ssl", "sasl_plaintext", "sasl_ssl"]  # as clients name the protocol
 Shape = Literal["map", "fold"]
 # The shipped programs in whose place an application of a shape is judged.
 STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {

@@ -6,7 +6,7 @@ A bridge starts it so for rows, and the doctor for a visit.
 import http.client
 import re
 import socket
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
@@ -114,6 +114,11 @@ def last_words(log: Sequence[str], most: int) -> list[str]:
     """
     said = [line for line in log if line.strip()]
     return ([line for line in said if not _FRAME.match(line)] or said)[-most:]
+
+
+def all_answer(found: Iterable[Part]) -> bool:
+    """Return whether each process that is to say by HTTP that it is ready does."""
+    return all(answers(each.address) for each in found if each.address)
 
 
 def answers(address: str) -> bool:

@@ -10,20 +10,19 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from itertools import count
 from pathlib import Path
-from typing import NamedTuple, cast
+from typing import NamedTuple
 
 from upheld.brokers import Broker
 from upheld.brokers.cluster import open_cluster
 from upheld.history.events import Record
 from upheld.injectors.disk.watcher import Disk
 from upheld.injectors.proxy.proxy import Proxy
-from upheld.injectors.proxy.security import Protocol, Security, secured
+from upheld.injectors.proxy.security import Security, secured
 from upheld.judging.prerequisites import SECURED
 from upheld.kafka.admin import Pace
 from upheld.kafka.feed import Feed
 from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.subject import PLAINTEXT
 from upheld.supervisor.instance import START_S, Instance
 from upheld.supervisor.pool import Pool
 from upheld.supervisor.reads import KnownReads
@@ -176,11 +175,11 @@ class Rig:
             MachineProblem: The extra `tls` is not installed.
         """
         protocol = manifest.security
-        if protocol == PLAINTEXT or self.is_secured:
+        if protocol == "plaintext" or self.is_secured:
             return None
         if protocol not in self.securities:
             folder = self.run.scratch / f"security-{protocol}"
-            self.securities[protocol] = secured(cast(Protocol, protocol), folder)
+            self.securities[protocol] = secured(protocol, folder)
         return self.securities[protocol]
 
     def client_of(self, manifest: Manifest) -> dict[str, str]:

@@ -13,7 +13,7 @@ import ssl
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Final, Literal
+from typing import Any, Final
 
 from kio.schema.errors import ErrorCode
 
@@ -28,6 +28,7 @@ from upheld.injectors.proxy.frames import (
     schemas,
 )
 from upheld.masking import KNOWN
+from upheld.protocol.subject import Secured
 
 SASL_HANDSHAKE: Final = 17
 SASL_AUTHENTICATE: Final = 36
@@ -37,7 +38,6 @@ MECHANISMS: Final = (PLAIN, "SCRAM-SHA-256", "SCRAM-SHA-512")
 ITERATIONS: Final = 4096  # of SCRAM, the fewest that Kafka takes
 USER: Final = "upheld"
 EXTRA: Final = "tls"
-Protocol = Literal["ssl", "sasl_plaintext", "sasl_ssl"]
 
 
 @dataclass(frozen=True)
@@ -51,7 +51,7 @@ class Security:
         client: Properties for clients, by their names in librdkafka.
     """
 
-    protocol: Protocol
+    protocol: Secured
     tls: ssl.SSLContext | None = None
     password: str = field(default="", repr=False)
     client: dict[str, str] = field(default_factory=dict, repr=False)
@@ -61,7 +61,7 @@ class Security:
         return Login(self.password) if self.password else None
 
 
-def secured(protocol: Protocol, folder: Path) -> Security:
+def secured(protocol: Secured, folder: Path) -> Security:
     """Return the security of doors: a new certificate, and a new password.
 
     Args:
