@@ -77,7 +77,7 @@ RESTARTS: Final = {
 
 @given(parsers.parse("{program:Program} in mode {mode:Mode}", extra_types=TYPES))
 def runs(scene: Scene, program: str, mode: Mode) -> None:
-    """Say which program runs in which mode."""
+    """Say which program runs in which mode, or of which shape it is."""
     scene.describe(program=program, mode=mode)
 
 

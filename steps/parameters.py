@@ -13,6 +13,7 @@ from kio.schema.errors import ErrorCode
 
 from upheld.generators.ledger import FLAWS
 from upheld.nemesis.moments import MOMENTS
+from upheld.shapes import INSTANCES
 from upheld.verdicts import HarnessError
 
 SPOILED: Final = frozenset(
@@ -93,6 +94,11 @@ def first_number(text: str) -> int:
     return int(text.split(maxsplit=1)[0])
 
 
+def program(text: str) -> str:
+    """Return the program that is named, or the instance of a shape."""
+    return INSTANCES.get(text.removeprefix("a "), text)
+
+
 def kafka_error(text: str) -> ErrorCode:
     """Return the error that Kafka calls so."""
     try:
@@ -102,7 +108,7 @@ def kafka_error(text: str) -> ErrorCode:
 
 
 # What runs.
-parameter_type(name="program:Program", regexp="[a-z]+")
+parameter_type(name="program:Program", regexp="(?:a )?[a-z]+", to=program)
 parameter_type(name="mode:Mode", regexp="[a-z_]+")
 parameter_type(
     name="actor:Actor",

@@ -7,7 +7,7 @@ Feature: With another instance beside it, the death of an instance is over in se
 
   @G30.a-death-is-short
   Scenario Outline: after a death beside others all of the input moves on in half of the time that a start may take
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions      | 4      |
@@ -29,5 +29,5 @@ Feature: With another instance beside it, the death of an instance is over in se
 
     @quick
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |

@@ -7,7 +7,7 @@ Feature: A recovery takes a limited time, and the report says how long
 
   @G48.back-in-time @one-mode
   Scenario Outline: a design that died is back in time
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed <moment>
@@ -18,6 +18,6 @@ Feature: A recovery takes a limited time, and the report says how long
 
     @core
     Examples:
-      | program | mode          | moment                    |
-      | ledger  | at_least_once | between output and commit |
-      | ledger  | exactly_once  | after a commit            |
+      | shape | mode          | moment                    |
+      | fold  | at_least_once | between output and commit |
+      | fold  | exactly_once  | after a commit            |

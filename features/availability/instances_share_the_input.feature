@@ -7,7 +7,7 @@ Feature: Instances share the partitions, and none of them is needed
 
   @G28.joins-and-leaves @one-mode
   Scenario Outline: instances share the partitions, and work goes on when one joins or leaves
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions      | 4      |
@@ -26,14 +26,14 @@ Feature: Instances share the partitions, and none of them is needed
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |
 
   @G28.assigned-by-the-broker
   Scenario Outline: instances share the partitions that the broker assigns, each change by itself
     # KIP-848: an instance is told what is new to it and what goes, and keeps the rest
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions      | 4        |
@@ -54,17 +54,17 @@ Feature: Instances share the partitions, and none of them is needed
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | at_least_once |
+      | shape | mode         |
+      | fold  | at_least_once |
 
   @G28.what-waits-moves-on
   Scenario Outline: events that wait for their batch move on with their partition, and go once
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions      | 4          |
@@ -86,17 +86,17 @@ Feature: Instances share the partitions, and none of them is needed
 
     @core
     Examples:
-      | program | mode         |
-      | batcher | exactly_once |
+      | shape | mode         |
+      | batch | exactly_once |
 
     @full
     Examples:
-      | program | mode         |
-      | batcher | at_least_once |
+      | shape | mode         |
+      | batch | at_least_once |
 
   @G28.survives-a-death
   Scenario Outline: the others go on with the partitions of an instance that died
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions      | 4      |
@@ -114,18 +114,18 @@ Feature: Instances share the partitions, and none of them is needed
 
     @quick
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
   @G29.behind-an-open-transaction
   Scenario Outline: a transaction that a dead instance left open hides no state from its successor
     # the session ends after 2000 ms: the transaction is still open when another instance takes over
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions          | 4        |
@@ -144,12 +144,12 @@ Feature: Instances share the partitions, and none of them is needed
 
     @quick
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G52.back-to-back @one-mode
   Scenario Outline: no partition has two owners while instances come and go in quick succession
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions      | 4      |
@@ -172,13 +172,13 @@ Feature: Instances share the partitions, and none of them is needed
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |
 
   @G28.loses-a-worker
   Scenario Outline: the others go on with the work of a worker that died
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs on 2 workers
     And its configuration is:
       | partitions      | 4      |
@@ -196,12 +196,12 @@ Feature: Instances share the partitions, and none of them is needed
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
   @G52.workers-come-and-go
   Scenario Outline: no work is done twice while workers come and go
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs on 2 workers
     And its configuration is:
       | partitions      | 4      |
@@ -220,5 +220,5 @@ Feature: Instances share the partitions, and none of them is needed
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |

@@ -7,7 +7,7 @@ Feature: The input may get more partitions while it is read
 
   @G44.from-their-start
   Scenario Outline: records that lie in a new partition before it is known are counted, or the design refuses to go on
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly, unless it refuses
     And its configuration is:
       | partitions | 4 |
@@ -22,17 +22,17 @@ Feature: The input may get more partitions while it is read
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
   @G44.while-it-is-down
   Scenario Outline: partitions that are added while it is down are read, even if it is back within its session
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | partitions      | 4       |
       | session timeout | 6000 ms |
@@ -49,12 +49,12 @@ Feature: The input may get more partitions while it is read
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G44.state-stays-with-its-keys
   Scenario Outline: an account whose entries move to a new partition goes on from its balance, on whichever instance
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly, unless it refuses
     And it runs in several instances
     And its configuration is:
@@ -75,5 +75,5 @@ Feature: The input may get more partitions while it is read
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |

@@ -7,7 +7,7 @@ Feature: A planned change loses nothing
 
   @G89.another-commit-interval
   Scenario Outline: a design goes on with another commit interval
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | commit interval | 200 ms |
     And 4000 records over 64 keys are in its input
@@ -22,19 +22,19 @@ Feature: A planned change loses nothing
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | relay   | exactly_once  |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | map   | exactly_once  |
+      | fold  | exactly_once  |
 
   @G89.another-guarantee
   Scenario Outline: a design goes on with the other guarantee, and with its own again
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -53,17 +53,17 @@ Feature: A planned change loses nothing
 
     @quick
     Examples:
-      | program | mode          |
-      | relay   | exactly_once  |
+      | shape | mode          |
+      | map   | exactly_once  |
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
   @G89.more-instances
   Scenario Outline: a design goes on with one instance more than it had
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
@@ -81,6 +81,6 @@ Feature: A planned change loses nothing
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |

@@ -7,7 +7,7 @@ Feature: A release that goes wrong corrupts nothing
 
   @G54.rolled-back
   Scenario Outline: after a release that was rolled back the old version goes on right, or refuses to start
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -27,18 +27,18 @@ Feature: A release that goes wrong corrupts nothing
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | table | exactly_once  |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
   @G55.deployed-twice
   Scenario Outline: two deployments under the same ids share the input or are noticed, and do no harm
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     # small waves: both deployments always have something to do; they have 10 seconds to notice, and both are ended then
     And 400 records over 64 keys are in its input
     When the application starts
@@ -55,13 +55,13 @@ Feature: A release that goes wrong corrupts nothing
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G55.noticed
   Scenario Outline: without transactions, two deployments under the same ids share the input or are noticed
     # no more than that: outputs that the displaced deployment sent already stay, and one may be the last of its account
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     # small waves: both deployments always have something to do; they have 10 seconds to notice, and both are ended then
     And 400 records over 64 keys are in its input
     When the application starts
@@ -74,5 +74,5 @@ Feature: A release that goes wrong corrupts nothing
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |

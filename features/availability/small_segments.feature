@@ -7,7 +7,7 @@ Feature: A changelog in small segments is short when it is read back
 
   @G32.restored-from-what-is-left
   Scenario Outline: state is restored rightly from a table of which the cleaner has left less than half
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | segments of its table | 1000 ms |
     # small waves: the table grows by few rows at a time
@@ -27,12 +27,12 @@ Feature: A changelog in small segments is short when it is read back
 
     @quick
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
   @G32.answers-from-what-is-left
   Scenario Outline: queries are answered rightly from a table of which the cleaner has left less than half
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | segments of its table | 1000 ms |
     # small waves: the table grows by few rows at a time
@@ -54,5 +54,5 @@ Feature: A changelog in small segments is short when it is read back
 
     @core
     Examples:
-      | program | mode         |
-      | pulse   | exactly_once |
+      | shape | mode         |
+      | table | exactly_once |

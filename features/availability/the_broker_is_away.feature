@@ -8,7 +8,7 @@ Feature: A broker out of reach and an idle partition cost no memory and hold not
   @G49.the-broker-is-away @wire
   Scenario Outline: five seconds without a broker are made up for, and memory hardly grows meanwhile
     # the timeout is longer than the outage: the open transaction outlives it
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly while it drains
     And its configuration is:
       | transaction timeout | 15000 ms |
@@ -26,17 +26,17 @@ Feature: A broker out of reach and an idle partition cost no memory and hold not
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
   @G49.one-partition-is-idle @one-mode @timed
   Scenario Outline: records of the other partitions do not wait for an idle one
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And one partition of its input stays empty
     And its configuration is:
       | commit interval | 1000 ms |
@@ -49,6 +49,6 @@ Feature: A broker out of reach and an idle partition cost no memory and hold not
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |

@@ -7,7 +7,7 @@ Feature: A design that is told to stop stops in time
 
   @G51.in-the-middle-of-its-input
   Scenario Outline: a design stops while records arrive, and goes on from there
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -22,6 +22,6 @@ Feature: A design that is told to stop stops in time
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | fold  | exactly_once  |

@@ -7,7 +7,7 @@ Feature: A release switches between two clusters, and no reader notices
 
   @G31.only-the-active
   Scenario Outline: of two clusters only the active one emits
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in two clusters
     # small waves: both clusters always have something to do
     And 400 records over 64 keys are in its input
@@ -22,12 +22,12 @@ Feature: A release switches between two clusters, and no reader notices
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
   @G31.undisturbed @one-mode
   Scenario Outline: a switch between two clusters loses nothing and repeats nothing
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in two clusters
     # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
@@ -43,13 +43,13 @@ Feature: A release switches between two clusters, and no reader notices
 
     @quick
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |
 
   @G31.and-back
   Scenario Outline: a switch back within the session of the first cluster loses nothing and repeats nothing
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in two clusters
     And its configuration is:
       | session timeout | 20000 ms |
@@ -69,17 +69,17 @@ Feature: A release switches between two clusters, and no reader notices
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once |
+      | shape | mode          |
+      | fold  | exactly_once |
 
   @G62.silent-first
   Scenario Outline: the old cluster is silent before the new one emits
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in two clusters
     # small waves: both clusters always have something to do
     And 400 records over 64 keys are in its input
@@ -94,12 +94,12 @@ Feature: A release switches between two clusters, and no reader notices
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G62.gap
   Scenario Outline: readers wait no longer than 5 seconds for the new cluster
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in two clusters
     # small waves: there is always something to emit
     And 400 records over 64 keys are in its input
@@ -114,12 +114,12 @@ Feature: A release switches between two clusters, and no reader notices
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @SLA.through-a-switch
   Scenario Outline: a release by cluster switch keeps the service level
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in two clusters
     # waves that make 10,000 states in all, of which one may be late
     And 1000 records over 64 keys are in its input
@@ -135,5 +135,5 @@ Feature: A release switches between two clusters, and no reader notices
 
     @quick
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |

@@ -7,7 +7,7 @@ Feature: The next release goes on from what the last one left
 
   @G81.stopped-and-started
   Scenario Outline: the later release goes on from what the earlier one left, or refuses to start
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the earlier release starts
     And the application drains its input
@@ -20,25 +20,25 @@ Feature: The next release goes on from what the last one left
 
     @quick
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | ledger  | at_least_once |
-      | relay   | exactly_once  |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | fold  | at_least_once |
+      | map   | exactly_once  |
+      | table | exactly_once  |
 
     @full
     Examples:
-      | program | mode          |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | exactly_once  |
 
   @G81.state-in-a-store
   Scenario Outline: the later release finds the state that the earlier one has in a store
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -54,12 +54,12 @@ Feature: The next release goes on from what the last one left
 
     @core
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
+      | shape | mode          | store  |
+      | fold  | at_least_once | sqlite |
 
   @G81.beside-each-other
   Scenario Outline: the later release joins the earlier one, which leaves, while records arrive
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     # small waves: the records that arrive meanwhile count
     And 400 records over 64 keys are in its input
@@ -75,18 +75,18 @@ Feature: The next release goes on from what the last one left
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | exactly_once  |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | exactly_once  |
+      | fold  | exactly_once  |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
   @G81.rolled-back
   Scenario Outline: the earlier release goes on from what the later one left, or refuses to start
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the earlier release starts
     And the application drains its input
@@ -103,12 +103,12 @@ Feature: The next release goes on from what the last one left
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | exactly_once  |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | exactly_once  |
+      | fold  | exactly_once  |
 
     @full
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | map   | at_least_once |
+      | fold  | at_least_once |

@@ -7,7 +7,7 @@ Feature: A design is as ready as it says, and its lag is the one that it reports
 
   @G65.ready-means-ready @one-mode @timed
   Scenario Outline: records that wait when a design says that it is ready come out soon
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -19,13 +19,13 @@ Feature: A design is as ready as it says, and its lag is the one that it reports
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |
 
   @G65.lag-is-true @one-mode
   Scenario Outline: a design reports its true lag, while it works and when it is done
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it reports its lag
     And its configuration is:
       | commit interval | 2000 ms |
@@ -42,6 +42,6 @@ Feature: A design is as ready as it says, and its lag is the one that it reports
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |

@@ -7,7 +7,7 @@ Feature: A full batch goes out at once
 
   @G17.full-batches @one-mode @timed
   Scenario Outline: only full batches go out before the interval is over
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 60000 ms   |
@@ -21,13 +21,13 @@ Feature: A full batch goes out at once
 
     @quick
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |
 
   @G20.no-topics @one-mode
   Scenario Outline: events are batched without repartition and changelog topics
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 1000 ms    |
@@ -40,6 +40,6 @@ Feature: A full batch goes out at once
 
     @quick
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |

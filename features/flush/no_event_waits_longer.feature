@@ -7,7 +7,7 @@ Feature: No event waits longer than the interval
 
   @G18.slow-customers @one-mode @timed
   Scenario Outline: an event that is the only one of its customer goes out within the interval
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 1000 ms    |
@@ -20,13 +20,13 @@ Feature: No event waits longer than the interval
 
     @quick
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |
 
   @G50.without-traffic @one-mode @timed
   Scenario Outline: a single event goes out with no further traffic
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 1000 ms    |
@@ -39,13 +39,13 @@ Feature: No event waits longer than the interval
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |
 
   @G50.steady-traffic @one-mode @timed
   Scenario Outline: an event every half interval does not push the flush back
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 1000 ms    |
@@ -60,13 +60,13 @@ Feature: No event waits longer than the interval
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |
 
   @G56.the-wall-clock-jumps @one-mode @timed
   Scenario Outline: a jump of the wall clock neither drops a flush nor makes one early
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its wall clock can be set
     And its configuration is:
       | batch size     | 50 records |
@@ -87,6 +87,6 @@ Feature: No event waits longer than the interval
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |

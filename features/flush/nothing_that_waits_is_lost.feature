@@ -7,7 +7,7 @@ Feature: Events that wait for their batch are not lost
 
   @G19.graceful-close @timed
   Scenario Outline: a graceful close sends on everything, and a restart repeats none of it
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 60000 ms   |
@@ -23,17 +23,17 @@ Feature: Events that wait for their batch are not lost
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
+      | shape | mode          |
+      | batch | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | exactly_once  |
 
   @G19.nulls-are-left-out @one-mode
   Scenario Outline: null values among the events are left out
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 1000 ms    |
@@ -47,13 +47,13 @@ Feature: Events that wait for their batch are not lost
 
     @quick
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |
 
   @G19.a-flush-begins-anew @one-mode @timed
   Scenario Outline: after a flush by the clock both batch and count are empty
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 1000 ms    |
@@ -69,13 +69,13 @@ Feature: Events that wait for their batch are not lost
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |
 
   @G68.crash-before-the-flush @timed
   Scenario Outline: a crash loses no event that waits for its batch
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 4000 ms    |
@@ -91,6 +91,6 @@ Feature: Events that wait for their batch are not lost
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | at_least_once |
+      | batch | exactly_once  |

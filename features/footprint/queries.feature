@@ -7,7 +7,7 @@ Feature: The table can be asked by key while the design runs
 
   @G16.says-when-it-is-ready @one-mode
   Scenario Outline: a design answers when its table is whole, and says that it is not ready until then
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -21,13 +21,13 @@ Feature: The table can be asked by key while the design runs
 
     @full
     Examples:
-      | program | mode          |
-      | pulse   | at_least_once |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | table | at_least_once |
+      | table | exactly_once  |
 
   @G16.never-wrong @one-mode
   Scenario Outline: a crash makes the table unavailable, and never wrong
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -41,13 +41,13 @@ Feature: The table can be asked by key while the design runs
 
     @quick
     Examples:
-      | program | mode          |
-      | pulse   | at_least_once |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | table | at_least_once |
+      | table | exactly_once  |
 
   @G16.stays-online
   Scenario Outline: another instance answers for one that died, without a pause
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it runs in several instances
     And its configuration is:
       | partitions      | 4      |
@@ -68,12 +68,12 @@ Feature: The table can be asked by key while the design runs
 
     @core
     Examples:
-      | program | mode          |
-      | pulse   | at_least_once |
+      | shape | mode          |
+      | table | at_least_once |
 
   @G53.committed-only
   Scenario Outline: no answer shows uncommitted data
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | commit interval | 500 ms |
     # small waves: rows change all the time
@@ -88,6 +88,6 @@ Feature: The table can be asked by key while the design runs
 
     @core
     Examples:
-      | program | mode          |
-      | pulse   | at_least_once |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | table | at_least_once |
+      | table | exactly_once  |

@@ -7,7 +7,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G13.a-tenth @one-mode
   Scenario Outline: what a design keeps has a tenth of the input's partitions
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | partitions | 20 |
     # few: the partitions count here
@@ -20,9 +20,9 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
     @quick
     Examples:
-      | program | mode          |
-      | pulse   | at_least_once |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | table | at_least_once |
+      | table | exactly_once  |
 
   @G14.lookup @one-mode
   Scenario Outline: the lookup of a name costs no topic
@@ -44,7 +44,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G14.one-stage @one-mode
   Scenario Outline: the table that is aggregated is the one that is asked, in one stage
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -57,9 +57,9 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
     @core
     Examples:
-      | program | mode          |
-      | pulse   | at_least_once |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | table | at_least_once |
+      | table | exactly_once  |
 
   @G14.merged
   Scenario Outline: all kinds of signal are one stream, aggregated once
@@ -84,7 +84,7 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
   @G15.no-copy @one-mode
   Scenario Outline: the table's own topic is read as the table, and there is no second one
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     # few: the topics count here
     And 2000 records over 64 keys are in its input
     When the application starts
@@ -96,6 +96,6 @@ Feature: What a design keeps on the broker is little, and none of it twice
 
     @quick
     Examples:
-      | program | mode          |
-      | pulse   | at_least_once |
-      | pulse   | exactly_once  |
+      | shape | mode          |
+      | table | at_least_once |
+      | table | exactly_once  |

@@ -7,7 +7,7 @@ Feature: A disk that fails is reported, and costs nothing once it is mended
 
   @G57.torn-file
   Scenario Outline: a design that finds half a file where events wait goes on right, or says which file it is
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 2000 ms    |
@@ -26,17 +26,17 @@ Feature: A disk that fails is reported, and costs nothing once it is mended
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
+      | shape | mode          |
+      | batch | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | exactly_once  |
 
   @G57.torn-checkpoint
   Scenario Outline: a design that finds half a file where its state or its positions are goes on right, or says which file it is
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is <down>
@@ -52,17 +52,17 @@ Feature: A disk that fails is reported, and costs nothing once it is mended
 
     @core
     Examples:
-      | program | mode          | down                      |
-      | ledger  | exactly_once  | killed after a commit     |
+      | shape | mode          | down                      |
+      | fold  | exactly_once  | killed after a commit     |
 
     @full
     Examples:
-      | program | mode          | down                      |
-      | ledger  | at_least_once | stopped gracefully        |
+      | shape | mode          | down                      |
+      | fold  | at_least_once | stopped gracefully        |
 
   @G57.full-disk
   Scenario Outline: a design with no room left on its disk stops loudly or waits, and loses nothing once there is room again
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | batch size     | 50 records |
       | batch interval | 2000 ms    |
@@ -82,10 +82,10 @@ Feature: A disk that fails is reported, and costs nothing once it is mended
 
     @core
     Examples:
-      | program | mode          |
-      | batcher | at_least_once |
+      | shape | mode          |
+      | batch | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | batcher | exactly_once  |
+      | shape | mode          |
+      | batch | exactly_once  |

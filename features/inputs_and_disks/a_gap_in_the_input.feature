@@ -7,7 +7,7 @@ Feature: A design that finds a gap in its input says so
 
   @G42.fallen-off-the-log
   Scenario Outline: a design whose committed offsets are no longer in the log says where, and stops or goes on as declared
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -22,12 +22,12 @@ Feature: A design that finds a gap in its input says so
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | relay   | exactly_once |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | map   | exactly_once |
 
     @full
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | fold  | exactly_once  |

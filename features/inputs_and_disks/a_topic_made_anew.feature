@@ -7,7 +7,7 @@ Feature: A topic that was deleted and created again is a new topic
 
   @G43.made-anew
   Scenario Outline: entries of a topic that was created again are counted, though entries of a topic of that name were counted before
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -22,12 +22,12 @@ Feature: A topic that was deleted and created again is a new topic
 
     @core
     Examples:
-      | program | mode          | records |
-      | relay   | exactly_once  | 1000    |
-      | ledger  | at_least_once | 1000    |
+      | shape | mode          | records |
+      | map   | exactly_once  | 1000    |
+      | fold  | at_least_once | 1000    |
 
     @full
     Examples:
-      | program | mode          | records |
-      | relay   | at_least_once | 6000    |
-      | ledger  | exactly_once  | 6000    |
+      | shape | mode          | records |
+      | map   | at_least_once | 6000    |
+      | fold  | exactly_once  | 6000    |

@@ -7,7 +7,7 @@ Feature: A replay changes no sum
 
   @G1.replayed-after-a-crash
   Scenario Outline: an entry replayed after a crash changes no balance
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed <moment>
@@ -19,17 +19,17 @@ Feature: A replay changes no sum
 
     @quick
     Examples:
-      | program | mode          | moment                    |
-      | ledger  | exactly_once  | after a commit            |
+      | shape | mode          | moment                    |
+      | fold  | exactly_once  | after a commit            |
 
     @core
     Examples:
-      | program | mode          | moment                    |
-      | ledger  | at_least_once | between output and commit |
+      | shape | mode          | moment                    |
+      | fold  | at_least_once | between output and commit |
 
   @G2.in-the-order-of-the-partition @timed
   Scenario Outline: entries of one key are applied in the order of their partition
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |
     And 4000 records over 64 keys are in its input
@@ -42,12 +42,12 @@ Feature: A replay changes no sum
 
     @quick
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
+      | shape | mode          |
+      | map   | at_least_once |
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | relay   | exactly_once  |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | map   | exactly_once  |
+      | fold  | exactly_once  |

@@ -7,7 +7,7 @@ Feature: State is loaded before the first record is played
 
   @G9.state-before-the-first-record
   Scenario Outline: the first output after a restart continues the state before it
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -20,10 +20,10 @@ Feature: State is loaded before the first record is played
 
     @quick
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |

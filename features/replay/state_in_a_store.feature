@@ -7,7 +7,7 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
   @G4.once-an-interval
   Scenario Outline: an account is written once an interval at most
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -22,13 +22,13 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @full
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
-      | ledger  | at_least_once | redis  |
+      | shape | mode          | store  |
+      | fold  | at_least_once | sqlite |
+      | fold  | at_least_once | redis  |
 
   @G4.stored-in-time @timed
   Scenario Outline: the last state of every account is in the store when the interval is over
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -40,17 +40,17 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @quick
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
+      | shape | mode          | store  |
+      | fold  | at_least_once | sqlite |
 
     @full
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | redis  |
+      | shape | mode          | store  |
+      | fold  | at_least_once | redis  |
 
   @G4.starts-from-the-store @timed
   Scenario Outline: a start goes on with the latest state that was stored
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -67,17 +67,17 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @core
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
+      | shape | mode          | store  |
+      | fold  | at_least_once | sqlite |
 
     @full
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | redis  |
+      | shape | mode          | store  |
+      | fold  | at_least_once | redis  |
 
   @G5.locked-store
   Scenario Outline: nothing is committed while the store accepts no write
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -94,18 +94,18 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @core
     Examples:
-      | program | mode          | store     |
-      | ledger  | at_least_once | sqlite    |
+      | shape | mode          | store     |
+      | fold  | at_least_once | sqlite    |
 
     @full
     Examples:
-      | program | mode          | store     |
-      | ledger  | at_least_once | redis     |
-      | ledger  | at_least_once | cassandra |
+      | shape | mode          | store     |
+      | fold  | at_least_once | redis     |
+      | fold  | at_least_once | cassandra |
 
   @G5.slow-store @timed
   Scenario Outline: a store that takes a second for a write loses nothing
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -123,13 +123,13 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @full
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
-      | ledger  | at_least_once | redis  |
+      | shape | mode          | store  |
+      | fold  | at_least_once | sqlite |
+      | fold  | at_least_once | redis  |
 
   @G5.full-store
   Scenario Outline: a design whose store has no more room stops loudly or waits, and loses nothing once there is room again
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -147,17 +147,17 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @core
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
+      | shape | mode          | store  |
+      | fold  | at_least_once | sqlite |
 
     @full
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | redis  |
+      | shape | mode          | store  |
+      | fold  | at_least_once | redis  |
 
   @G5.store-comes-back @timed
   Scenario Outline: a store that is down for five seconds loses nothing
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -177,17 +177,17 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @core
     Examples:
-      | program | mode          | store     |
-      | ledger  | at_least_once | redis     |
+      | shape | mode          | store     |
+      | fold  | at_least_once | redis     |
 
     @full
     Examples:
-      | program | mode          | store     |
-      | ledger  | at_least_once | cassandra |
+      | shape | mode          | store     |
+      | fold  | at_least_once | cassandra |
 
   @G5.crash-before-the-commit
   Scenario Outline: an entry that is stored and not yet committed is replayed, and counted once
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 200 ms  |
@@ -205,17 +205,17 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @quick
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | sqlite |
+      | shape | mode          | store  |
+      | fold  | at_least_once | sqlite |
 
     @full
     Examples:
-      | program | mode          | store  |
-      | ledger  | at_least_once | redis  |
+      | shape | mode          | store  |
+      | fold  | at_least_once | redis  |
 
   @G10.the-same-promises @timed
   Scenario Outline: the promises for stored state do not depend on the store
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | state store          | <store> |
       | persistence interval | 500 ms  |
@@ -240,13 +240,13 @@ Feature: State lives in a store, and the store is written seldom and before the 
 
     @quick
     Examples:
-      | program | mode          | store     |
-      | ledger  | at_least_once | redis     |
+      | shape | mode          | store     |
+      | fold  | at_least_once | redis     |
 
     @full
     Examples:
-      | program | mode          | store     |
-      | ledger  | at_least_once | cassandra |
+      | shape | mode          | store     |
+      | fold  | at_least_once | cassandra |
 
   @G6.crash-between-the-stages @timed
   Scenario Outline: an entry that the first stage has stored and the last one has not is not lost

@@ -7,7 +7,7 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
   @G21.acknowledgement-lost @wire
   Scenario Outline: a batch that the broker has, and whose acknowledgement was lost, is not duplicated
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     # its connection is lost with it: TCP loses nothing from the middle of a stream
@@ -19,14 +19,14 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
     @full
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | fold  | exactly_once  |
 
   @G21.connection-silent @wire
   Scenario Outline: if a connection falls silent, the client gives it up, and sends again what is not acknowledged
     # the broker has applied the request; the client waits on the open connection for its own request timeout
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And its connection falls silent after its next Produce
@@ -37,12 +37,12 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
     @full
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
+      | shape | mode          |
+      | map   | at_least_once |
 
   @G21.request-lost @wire
   Scenario Outline: a batch that the broker never received is sent again
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And its next Produce is lost with its connection
@@ -53,17 +53,17 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
     @quick
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
+      | shape | mode          |
+      | map   | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | fold  | exactly_once  |
 
   @G21.applied-and-refused @wire
   Scenario Outline: a batch that the broker has, though it was rejected for too few replicas, is not duplicated
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     # the leader has appended it, and then too few replicas are left to acknowledge it: whether it stays is unknown
@@ -75,6 +75,6 @@ Feature: A lost acknowledgement leads to another try, and to no second copy
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | fold  | exactly_once  |

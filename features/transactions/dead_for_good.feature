@@ -7,7 +7,7 @@ Feature: No reader waits for a design that is dead for good
 
   @G39.dead-for-good @wire @one-program
   Scenario Outline: readers pass the transaction of a design that never comes back
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | transaction timeout | 3000 ms |
     And it never comes back
@@ -21,6 +21,6 @@ Feature: No reader waits for a design that is dead for good
 
     @core
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
+      | fold  | exactly_once |

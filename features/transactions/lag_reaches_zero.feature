@@ -8,7 +8,7 @@ Feature: Lag reaches zero where the log ends in markers
 
   @G41.ends-in-markers @one-program
   Scenario Outline: all of the log is committed, although its last offsets are no records
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application drains its input
@@ -19,8 +19,8 @@ Feature: Lag reaches zero where the log ends in markers
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | relay   | exactly_once  |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | map   | exactly_once  |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |

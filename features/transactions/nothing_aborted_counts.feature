@@ -7,7 +7,7 @@ Feature: A record that was aborted upstream is never counted
 
   @G40.aborted-upstream
   Scenario Outline: an aborted entry changes nothing
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     # every workload has aborted records, also at the end of each partition
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -17,8 +17,8 @@ Feature: A record that was aborted upstream is never counted
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | relay   | exactly_once  |
-      | ledger  | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | map   | exactly_once  |
+      | fold  | at_least_once |
+      | fold  | exactly_once  |

@@ -7,7 +7,7 @@ Feature: One setting chooses the guarantee, and changes nothing else
 
   @G26.default-is-at-least-once @timed
   Scenario Outline: a design with no mode set keeps at_least_once
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |
     And 4000 records over 64 keys are in its input
@@ -20,13 +20,13 @@ Feature: One setting chooses the guarantee, and changes nothing else
 
     @quick
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
+      | shape | mode          |
+      | map   | at_least_once |
 
   @G63.nothing-else @one-program
   Scenario Outline: the setting changes what it promises and no row

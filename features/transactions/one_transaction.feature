@@ -7,7 +7,7 @@ Feature: Output, state and input offsets are one transaction
 
   @G22.dies-with-a-transaction-open
   Scenario Outline: an entry whose transaction was open at the crash is counted once
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     # 20000 accounts: a transaction has to stay open long enough to be observed
     And 20000 records over 20000 keys are in its input
     When the application starts
@@ -20,17 +20,17 @@ Feature: Output, state and input offsets are one transaction
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
     @full
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
 
   @G22.dies-after-a-commit
   Scenario Outline: an entry that was committed before the crash is not counted again
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed after a commit
@@ -43,18 +43,18 @@ Feature: Output, state and input offsets are one transaction
 
     @core
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G22.restarts-at-once
   Scenario Outline: an entry is counted once if the design is back before the broker has decided its transaction
     # the broker aborts nothing before the restart: what was prepared for a commit is the design's to commit or to abort
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | transaction timeout | twice its start |
     And its supervisor restarts it as soon as it is killed
@@ -68,14 +68,14 @@ Feature: Output, state and input offsets are one transaction
 
     @full
     Examples:
-      | program | mode         | moment                  |
-      | relay   | exactly_once | after a commit          |
-      | ledger  | exactly_once | with a transaction open |
+      | shape | mode         | moment                  |
+      | map   | exactly_once | after a commit          |
+      | fold  | exactly_once | with a transaction open |
 
   @G22.at-each-request @wire
   Scenario Outline: an entry is counted once, at whatever request of its transaction the design dies
     # before: the broker never receives the request; after: the broker has applied it, and the response is never read
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed <side> its next <request>
@@ -87,19 +87,19 @@ Feature: Output, state and input offsets are one transaction
 
     @full
     Examples:
-      | program | mode         | side   | request            |
-      | ledger  | exactly_once | before | AddPartitionsToTxn |
-      | ledger  | exactly_once | after  | AddPartitionsToTxn |
-      | ledger  | exactly_once | before | Produce            |
-      | ledger  | exactly_once | after  | Produce            |
-      | ledger  | exactly_once | before | TxnOffsetCommit    |
-      | ledger  | exactly_once | after  | TxnOffsetCommit    |
-      | ledger  | exactly_once | before | EndTxn             |
-      | ledger  | exactly_once | after  | EndTxn             |
+      | shape | mode         | side   | request            |
+      | fold  | exactly_once | before | AddPartitionsToTxn |
+      | fold  | exactly_once | after  | AddPartitionsToTxn |
+      | fold  | exactly_once | before | Produce            |
+      | fold  | exactly_once | after  | Produce            |
+      | fold  | exactly_once | before | TxnOffsetCommit    |
+      | fold  | exactly_once | after  | TxnOffsetCommit    |
+      | fold  | exactly_once | before | EndTxn             |
+      | fold  | exactly_once | after  | EndTxn             |
 
   @G22.outcome-unheard @wire
   Scenario Outline: a commit whose response was lost is a commit, and is not made again
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the response to its next EndTxn is lost with its connection
@@ -111,13 +111,13 @@ Feature: Output, state and input offsets are one transaction
 
     @full
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
+      | fold  | exactly_once |
 
   @G22.commit-applied-and-refused @wire
   Scenario Outline: a commit that is applied, and answered with NOT_COORDINATOR, counts once
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly while it drains
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -131,17 +131,17 @@ Feature: Output, state and input offsets are one transaction
 
     @quick
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
     @full
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
 
   @G23.offsets-refused @wire
   Scenario Outline: offsets that are rejected once leave no transaction without them
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly while it drains
     And 4000 records over 64 keys are in its input
     When the application starts
@@ -154,17 +154,17 @@ Feature: Output, state and input offsets are one transaction
 
     @quick
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G23.aborted-is-never-visible
   Scenario Outline: an aborted transaction is never visible
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     # two accounts an entry, all of them new: an entry can be torn, and a transaction stays open long enough to be observed
     And 20000 records over 40000 keys are in its input
     When the application starts
@@ -177,8 +177,8 @@ Feature: Output, state and input offsets are one transaction
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G23.committed-is-whole
   Scenario Outline: a committed transaction is visible whole
@@ -197,7 +197,7 @@ Feature: Output, state and input offsets are one transaction
 
   @G25.restored-state-is-the-commit @one-mode
   Scenario Outline: state restored without the local disk equals the committed offsets
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed <moment>
@@ -211,13 +211,13 @@ Feature: Output, state and input offsets are one transaction
 
     @full
     Examples:
-      | program | mode          | moment                    |
-      | ledger  | at_least_once | between output and commit |
-      | ledger  | exactly_once  | after a commit            |
+      | shape | mode          | moment                    |
+      | fold  | at_least_once | between output and commit |
+      | fold  | exactly_once  | after a commit            |
 
   @G25.restarts-at-once
   Scenario Outline: state that is restored at once without the local disk is right at the end
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | transaction timeout | twice its start |
     And its supervisor restarts it on an empty disk as soon as it is killed
@@ -231,13 +231,13 @@ Feature: Output, state and input offsets are one transaction
 
     @quick
     Examples:
-      | program | mode         | moment         |
-      | ledger  | exactly_once | after a commit |
+      | shape | mode         | moment         |
+      | fold  | exactly_once | after a commit |
 
   @G69.orderly-failure @one-program
   Scenario Outline: a design that stops in order leaves no transaction open
     # a transaction lasts long enough to be observed in its middle: of a whole one there is nothing left to reject
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |
     And 20000 records over 20000 keys are in its input
@@ -252,6 +252,6 @@ Feature: Output, state and input offsets are one transaction
 
     @core
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
+      | fold  | exactly_once |

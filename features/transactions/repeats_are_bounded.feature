@@ -7,7 +7,7 @@ Feature: At least once repeats at most one commit interval
 
   @G47.repeats-above-the-commit
   Scenario Outline: no output comes again whose input was committed at the crash
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed between output and commit
@@ -20,13 +20,13 @@ Feature: At least once repeats at most one commit interval
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
-      | relay   | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
+      | map   | at_least_once |
 
   @G47.commits-what-came-out
   Scenario Outline: outputs whose input was committed at the crash had come out before
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And 4000 records over 64 keys are in its input
     When the application starts
     And the application is killed after a commit
@@ -40,17 +40,17 @@ Feature: At least once repeats at most one commit interval
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
+      | shape | mode          |
+      | map   | at_least_once |
 
     @full
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |
 
   @G47.a-silent-leader @cluster
   Scenario Outline: outputs whose input was committed while one of their leaders was silent had come out
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     # a commit waits for as long as the silent broker is an in-sync replica; that ends no session
     And its configuration is:
       | session timeout | 10000 ms |
@@ -65,5 +65,5 @@ Feature: At least once repeats at most one commit interval
 
     @core
     Examples:
-      | program | mode          |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | fold  | at_least_once |

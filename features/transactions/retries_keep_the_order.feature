@@ -8,7 +8,7 @@ Feature: Retries leave the outputs of each key in order
   @G45.refused-once @wire
   Scenario Outline: a batch that is rejected once and sent again does not come after its followers
     # several batches for one partition are in flight at the same time
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | commit interval | 1000 ms |
     And 4000 records over 64 keys are in its input
@@ -22,12 +22,12 @@ Feature: Retries leave the outputs of each key in order
 
     @core
     Examples:
-      | program | mode          |
-      | relay   | at_least_once |
-      | ledger  | exactly_once  |
+      | shape | mode          |
+      | map   | at_least_once |
+      | fold  | exactly_once  |
 
     @full
     Examples:
-      | program | mode          |
-      | relay   | exactly_once  |
-      | ledger  | at_least_once |
+      | shape | mode          |
+      | map   | exactly_once  |
+      | fold  | at_least_once |

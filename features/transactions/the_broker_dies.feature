@@ -9,7 +9,7 @@ Feature: A broker that dies in mid-transaction loses nothing and duplicates noth
   @G58.comes-back @one-program
   Scenario Outline: a broker that is killed in mid-transaction and comes back costs neither a loss nor a duplicate
     # a killed broker is registered again when its old session is over, after 9 s; the transaction is still open then
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly while it drains
     And its configuration is:
       | commit interval     | 1000 ms  |
@@ -24,14 +24,14 @@ Feature: A broker that dies in mid-transaction loses nothing and duplicates noth
 
     @full
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
+      | fold  | exactly_once |
 
   @G58.coordinator-moves @one-program @cluster
   Scenario Outline: a transaction whose coordinator dies goes on with another one, and costs neither a loss nor a duplicate
     # the old coordinator may have been the group's too, and a client may wait for that for ever: then it stops loudly, after 10 s
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly while it drains
     And its configuration is:
       | commit interval     | 1000 ms  |
@@ -46,6 +46,6 @@ Feature: A broker that dies in mid-transaction loses nothing and duplicates noth
 
     @core
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
+      | fold  | exactly_once |

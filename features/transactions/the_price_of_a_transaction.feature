@@ -7,7 +7,7 @@ Feature: A transaction costs the same whatever its size, and the commit interval
 
   @G27.once-an-interval
   Scenario Outline: no transaction ends before its interval is over, whatever the traffic
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | commit interval | 2000 ms |
     # small waves: ten in an interval
@@ -23,5 +23,5 @@ Feature: A transaction costs the same whatever its size, and the commit interval
 
     @quick
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |

@@ -8,7 +8,7 @@ Feature: A restart settles the old transaction and fences the zombie
   @G24.zombie @one-program
   Scenario Outline: an instance that comes back after its successor took over emits nothing
     # the timeout is longer than any takeover: only the successor settles the open transaction
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | transaction timeout | 15000 ms |
     And 20000 records over 20000 keys are in its input
@@ -23,14 +23,14 @@ Feature: A restart settles the old transaction and fences the zombie
 
     @core
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
+      | fold  | exactly_once |
 
   @G24.late-commit @wire
   Scenario Outline: a commit that arrives after the successor took over commits nothing
     # the timeout is longer than any takeover: only the successor settles the open transaction
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | transaction timeout | 15000 ms |
     And 4000 records over 64 keys are in its input
@@ -45,17 +45,17 @@ Feature: A restart settles the old transaction and fences the zombie
 
     @quick
     Examples:
-      | program | mode         |
-      | relay   | exactly_once |
+      | shape | mode         |
+      | map   | exactly_once |
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G24.readers-pass
   Scenario Outline: readers pass the transaction of a dead instance within its timeout
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its configuration is:
       | transaction timeout | 3000 ms |
     And its supervisor restarts it as soon as it is killed
@@ -68,12 +68,12 @@ Feature: A restart settles the old transaction and fences the zombie
 
     @full
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |
 
   @G70.slept-through-its-transaction @beyond
   Scenario Outline: an instance that slept through its transaction timeout goes on or stops loudly
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And its supervisor restarts it once if it stops loudly while it drains
     And 20000 records over 20000 keys are in its input
     When the application starts
@@ -86,5 +86,5 @@ Feature: A restart settles the old transaction and fences the zombie
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |

@@ -7,7 +7,7 @@ Feature: A side effect outside of Kafka is not exactly once
 
   @G64.more-than-once
   Scenario Outline: after two crashes every side effect happened at least once, and some more than once
-    Given <program> in mode <mode>
+    Given a <shape> in mode <mode>
     And it has a side effect outside of Kafka for each output
     And 4000 records over 4000 keys are in its input
     When the application starts
@@ -24,5 +24,5 @@ Feature: A side effect outside of Kafka is not exactly once
 
     @core
     Examples:
-      | program | mode         |
-      | ledger  | exactly_once |
+      | shape | mode         |
+      | fold  | exactly_once |

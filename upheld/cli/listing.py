@@ -15,6 +15,7 @@ from upheld.cli.options import ALONE, LATEST
 from upheld.errors import UsageProblem
 from upheld.judging.prerequisites import lacking, limited
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.subject import OF_APPLICATIONS
 from upheld.reading import is_file
 from upheld.report import COLOURS, file_of, matrix, read
 from upheld.report.matrix import Cell
@@ -205,9 +206,11 @@ def _why_not(design: Manifest, rows: Iterable[Row]) -> str:
     for row in rows:
         programs |= {program: None for program, _ in row.needs if program not in design.programs}
         modes |= {mode: None for _, mode in row.needs if mode not in design.modes}
+    if design.application and not any(row.shape for row in rows):
+        return f"the promise hangs on a program of the suite, which {design.name} does not run"
     if programs and design.application:
-        others = " or ".join(sorted(programs))
-        return f"{design.name} has the shape {design.application.shape}, unlike {others}"
+        others = " or ".join(sorted({row.shape or "" for row in rows} - {"", *OF_APPLICATIONS}))
+        return f"{design.name} has the shape {design.application.shape}, unlike a {others}"
     if programs:
         return f"{design.name} has no program {' or '.join(sorted(programs))}"
     if modes:

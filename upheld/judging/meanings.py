@@ -19,7 +19,8 @@ from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import MODES
-from upheld.protocol.subject import STANDS_FOR, Shape
+from upheld.protocol.subject import OF_APPLICATIONS
+from upheld.shapes import SHAPES, Shape
 from upheld.spec.anomalies import anomalies
 from upheld.spec.catalogue import EVERY_PROGRAM, Catalogue
 from upheld.spec.gherkin import Scenario
@@ -47,6 +48,9 @@ SENTENCES_OF_MODES: Final[Mapping[str, str]] = {
 SENTENCES_OF_SHAPES: Final[Mapping[Shape, str]] = {
     "map": "Each output hangs on one record of the input.",
     "fold": "Each output hangs on all records of its key so far.",
+    "table": "A fold whose last outputs are a table, which answers queries by key.",
+    "batch": "Each output holds several records of a key, and waits for them or for a while.",
+    "join": "Each output hangs on records of two topics. Scenarios name a program of the shape.",
 }
 SENTENCES_OF_ORACLES: Final[Mapping[str, str]] = {
     "itself": (
@@ -266,15 +270,16 @@ def _mode(known: Known, name: str) -> Meaning:
 
 
 def _shape(known: Known, name: str) -> Meaning:
-    programs = STANDS_FOR[cast(Shape, name)]
-    own = [
-        each for each in known.found.scenarios if {row.program for row in each.rows} & {*programs}
-    ]
+    asked = {*OF_APPLICATIONS} if name in OF_APPLICATIONS else {name}
+    own = [each for each in known.found.scenarios if {row.shape for row in each.rows} & asked]
     return Meaning(
-        kind="shape of an application",
+        kind="shape",
         name=name,
         sentence=SENTENCES_OF_SHAPES[cast(Shape, name)],
-        facts={"stands for": list(programs), "guarantees": _guarantees(known.found, own)},
+        facts={
+            "programs": [program for program, shape in SHAPES.items() if shape == name],
+            "guarantees": _guarantees(known.found, own),
+        },
     )
 
 

@@ -15,7 +15,7 @@ from upheld.protocol.capabilities import Capability
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import ComparedWith
-from upheld.protocol.subject import PLAINTEXT, SETTINGS
+from upheld.protocol.subject import OF_APPLICATIONS, PLAINTEXT, SETTINGS
 from upheld.spec.gherkin import ON_A_CLUSTER, THROUGH_PROXY, Row, Scenario, Step
 from upheld.verdicts import Cannot, MachineLacks, NotOffered
 
@@ -120,23 +120,9 @@ TAKEN: Final = (
         mode="at_least_once",  # in the other mode the transactional ids show it
     ),
 )
-# The sentences that speak of what only a shipped program has.
-OF_PROGRAMS: Final[Mapping[str, tuple[str, ...]]] = {
-    "its records are those of its samples": (
-        "{count:d} republished records over {keys:d} keys are in {place:Place}",
-        "{count:d} rehomed records over {keys:d} keys are in {place:Place}",
-        "some records of its input cannot be read",
-        "one partition of its input stays empty",
-        "a record {flaw:Flaw} arrives in {place:Place}",
-        "{count:d} records of one key arrive {duration:Duration} apart",
-        "a single record arrives",
-        "no entry is applied to some of its accounts only",
-        "every output carries the id, timestamp, headers and positions of its input",
-    ),
-    "it has no relay before it, and no second one beside it": (
-        "a relay in mode {mode:Mode} feeds it",
-        "a second application runs the same program in mode {mode:Mode}",
-    ),
+# The sentences that a run without a fault cannot answer.
+WITHOUT_A_MODEL: Final[Mapping[str, tuple[str, ...]]] = {
+    "its records are those of its samples": ("one partition of its input stays empty",),
     "no run without a fault answers for such an input": (
         "its input topic is recreated",
         "its input gets twice as many partitions",
@@ -161,7 +147,6 @@ OF_GROUPS: Final[Mapping[str, tuple[str, ...]]] = {
 }
 # Sentences that wait for the end of a process, which its supervisor would start again at once.
 WAIT_FOR_ITS_END: Final = ("the broker rejects the rest of its transaction with MESSAGE_TOO_LARGE",)
-BY_ITSELF: Final = ("relay", "ledger")  # the programs of one input and one output
 THE_OTHER: Final[Mapping[ComparedWith, str]] = {
     "itself": "itself",
     "previous": "the release before it",
@@ -207,15 +192,15 @@ def lacking(row: Row, design: Manifest) -> Iterator[str]:
         if kind not in design.capabilities:
             yield f"{design.name} keeps no state in {kind} (capability {kind})"
     if design.application:
-        yield from _of_programs(row, f"{design.name} is judged as it is")
+        yield from _without_a_model(row, f"{design.name} is judged as it is")
         yield from _beyond(row, design)
     elif design.compared_with:
         yield from _by_itself(row, design)
 
 
-def _of_programs(row: Row, name: str) -> Iterator[str]:
-    """Go through the reasons why a row is one for shipped programs and their models alone."""
-    for reason, templates in OF_PROGRAMS.items():
+def _without_a_model(row: Row, name: str) -> Iterator[str]:
+    """Go through the reasons why a row takes a shipped program and its model."""
+    for reason, templates in WITHOUT_A_MODEL.items():
         if any(fits(template, step.text) for step in row.steps for template in templates):
             yield f"{name}: {reason}"
 
@@ -223,8 +208,10 @@ def _of_programs(row: Row, name: str) -> Iterator[str]:
 def _by_itself(row: Row, design: Manifest) -> Iterator[str]:
     """Go through the reasons why a design with an adapter is not compared with a run of one."""
     name = f"{design.name} is compared with {THE_OTHER[design.compared_with or 'itself']}"
-    yield from _of_programs(row, name)
-    if row.program not in BY_ITSELF:
+    yield from _without_a_model(row, name)
+    if row.shape is None:
+        yield f"{name}: the promise hangs on {row.program} as it is specified"
+    elif row.shape not in OF_APPLICATIONS:
         yield f"{name}: {row.program} has more than one input or output, or waits by the clock"
     if any(offer.capability in ASKED for offer in _offers(row)) or any(_settings(row, STORE)):
         yield f"{name}: nothing but its outputs is compared"

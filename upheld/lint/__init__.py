@@ -17,7 +17,7 @@ from pytest_bdd.steps import StepFunctionContext, step_function_context_registry
 
 import upheld
 from upheld.judging.claims import claims_of
-from upheld.lint import grammar
+from upheld.lint import grammar, shapes
 from upheld.lint.cover import breaches
 from upheld.programs import PROGRAMS
 from upheld.protocol.manifest import Manifest, shipped
@@ -255,10 +255,7 @@ def _rows(catalogue: Catalogue) -> Iterator[str]:
         for row in scenario.rows if scenario.steps else ():
             where = f"{scenario.feature.file}:{row.line}"
             if not row.program or not row.mode:
-                yield (
-                    f"{where}: no sentence says what runs, as in “ledger runs in mode "
-                    "exactly_once”."
-                )
+                yield (f"{where}: no sentence says what runs, as in “a fold in mode exactly_once”.")
                 continue
             if row.program not in PROGRAMS:
                 yield f"{where}: {row.program} is no program; there are {', '.join(PROGRAMS)}."
@@ -338,6 +335,7 @@ _RULES: Final[tuple[Rule, ...]] = (
     _guarantees,
     _versions,
     _shapes,
+    shapes.breaches,
     _machine,
     _rows,
 )

@@ -30,9 +30,18 @@ from upheld.protocol.limits import Limit
 from upheld.protocol.messages import ComparedWith, Mode, OffsetsMean
 from upheld.protocol.model_file import Loaded, model_of
 from upheld.protocol.refusals import short
-from upheld.protocol.subject import FIXED, GROUP, ITSELF, PLAINTEXT, STANDS_FOR, Secured, Subject
+from upheld.protocol.subject import (
+    FIXED,
+    GROUP,
+    ITSELF,
+    OF_APPLICATIONS,
+    PLAINTEXT,
+    Secured,
+    Subject,
+)
 from upheld.protocol.waivers import Waiver
 from upheld.reading import exists, is_file, is_folder, read_toml
+from upheld.shapes import INSTANCES
 from upheld.text import sentence
 
 FILE_NAME = "design.toml"
@@ -439,7 +448,7 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
     cannot = fields.get("cannot", [])
     if isinstance(cannot, list):
         cannot = [*cannot, *(each for each in _limits_of(read) if each not in cannot)]
-    programs = STANDS_FOR[read.shape]
+    programs = tuple(INSTANCES[shape] for shape in OF_APPLICATIONS)
     return fields | {
         "application": read,
         "command": [PYTHON, "-m", BRIDGE, str(file), *programs],

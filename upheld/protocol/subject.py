@@ -55,12 +55,9 @@ FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
 PLAINTEXT: Final = "plaintext"
 Secured = Literal["ssl", "sasl_plaintext", "sasl_ssl"]  # as clients name the protocol
-Shape = Literal["map", "fold"]
-# The shipped programs in whose place an application of a shape is judged.
-STANDS_FOR: Final[dict[Shape, tuple[str, ...]]] = {
-    "map": ("relay", "ledger"),
-    "fold": ("relay", "ledger"),
-}
+ApplicationShape = Literal["map", "fold"]
+# The shapes for which an application without an adapter stands, whichever of them is its own.
+OF_APPLICATIONS: Final[tuple[ApplicationShape, ...]] = ("map", "fold")
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)?)\}")
 
 _ADDRESS: Final = re.compile(r"http://(127\.0\.0\.1|localhost):(\{port\}|\d{1,5})(/|$)")
@@ -222,7 +219,7 @@ def _oracle(name: str) -> str:
 class Subject(_Table):
     """The tables of an application without an adapter."""
 
-    shape: Shape = Field(
+    shape: ApplicationShape = Field(
         description="map: an output hangs on one record; fold: on all records of its key so far"
     )
     names: Literal["templated", "fixed"] = Field(

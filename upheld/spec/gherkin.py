@@ -31,6 +31,7 @@ from upheld.errors import UsageProblem
 from upheld.programs import PROGRAMS
 from upheld.protocol.messages import MODES
 from upheld.reading import read_text
+from upheld.shapes import INSTANCES
 from upheld.spec.depths import Depth, depth_of
 
 THROUGH_PROXY: Final = "@wire"  # its instances reach the broker through the proxy
@@ -50,6 +51,7 @@ _STEP_TYPES: Final[Mapping[str, StepType]] = {
     "Outcome": "then",
 }
 _RUNS: Final = re.compile(rf"\b({'|'.join(PROGRAMS)})\b.*?\bmode ({'|'.join(MODES)})\b")
+_ASKS: Final = re.compile(rf"\ba ({'|'.join(INSTANCES)}) in mode ({'|'.join(MODES)})\b")
 _MODE: Final = re.compile(rf"\bmode ({'|'.join(MODES)})\b")
 _CHANGED: Final = re.compile(rf"\bstarts in mode ({'|'.join(MODES)})\b")
 _HEAD: Final = re.compile(r"(Documented in|Broken by|Costs):")
@@ -79,12 +81,14 @@ class Step:
 class Row:
     """One thing to be judged: a scenario for one program in one mode.
 
+    If the scenario asks for a shape, the program is its instance (`upheld.shapes`).
     Its id is `G22.slug[program-mode]`, with a store, a side or a request at its end if it has one.
     """
 
     id: str
     program: str | None
     mode: str | None
+    shape: str | None  # that the scenario asks for; None if it names its program
     needs: frozenset[tuple[str, str]]  # every program and mode that its sentences run
     cells: Mapping[str, str]
     steps: tuple[Step, ...]
@@ -359,7 +363,8 @@ def _values(cells: Iterable[PickleArgumentDataTableCell | ast.Cell]) -> Iterator
 def _row(pickle: Pickle, scenario: str, cells: Mapping[str, str], lines: Mapping[str, int]) -> Row:
     """Make a row.
 
-    Its cells name program and mode; if they do not, its first sentence that runs a program does.
+    Its cells name program, or shape, and mode; if they do not, its first sentence that runs a
+    program does.
 
     Args:
         pickle: The scenario with the row's cells filled in.
@@ -377,7 +382,10 @@ def _row(pickle: Pickle, scenario: str, cells: Mapping[str, str], lines: Mapping
         )
         for step in pickle["steps"]
     )
-    runs = [(run[1], run[2]) for step in steps for run in _RUNS.finditer(step.text)]
+    asked = [(ask[1], ask[2]) for step in steps for ask in _ASKS.finditer(step.text)]
+    shape = asked[0][0] if asked else None
+    runs = [(INSTANCES[each], its_mode) for each, its_mode in asked]
+    runs += [(run[1], run[2]) for step in steps for run in _RUNS.finditer(step.text)]
     program = cells.get("program") or (runs[0][0] if runs else None)
     named = [match[1] for step in steps if (match := _MODE.search(step.text))]
     mode = cells.get("mode") or (named[0] if named else None)
@@ -389,4 +397,4 @@ def _row(pickle: Pickle, scenario: str, cells: Mapping[str, str], lines: Mapping
         kept = [cells[name] for name in _NAMING_COLUMNS if name in cells]
         row_id = f"{scenario}[{'-'.join([program, mode, *kept])}]"
     tags = frozenset(tag["name"] for tag in pickle["tags"])
-    return Row(row_id, program, mode, frozenset(needs), cells, steps, line, tags)
+    return Row(row_id, program, mode, shape, frozenset(needs), cells, steps, line, tags)

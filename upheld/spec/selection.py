@@ -81,7 +81,7 @@ def promised(
         offered = [
             row
             for row in scenario.rows
-            if row.offered(design.programs, design.modes)
+            if is_offered(row, design)
             and is_on_its_releases(row, design)
             and row.program in programs
             and row.mode in modes
@@ -97,6 +97,15 @@ def promised(
     return tuple(kept)
 
 
+def is_offered(row: Row, design: Manifest) -> bool:
+    """Return whether a design has the program and the modes of a row.
+
+    An application without an adapter has a shape and no program of ours.
+    """
+    is_asked = row.shape is not None or design.application is None
+    return is_asked and row.offered(design.programs, design.modes)
+
+
 def is_on_its_releases(row: Row, design: Manifest) -> bool:
     """Return whether a row takes as many releases as a design is judged with.
 
@@ -109,7 +118,7 @@ def is_on_its_releases(row: Row, design: Manifest) -> bool:
         return not takes_two
     if not takes_two and design.compared_with != "previous":
         return False
-    return row.offered(earlier.programs, earlier.modes)
+    return is_offered(row, earlier)
 
 
 def chooser(found: Catalogue, *, only: str | None = None, guarantees: Iterable[str] = ()) -> Chosen:
@@ -361,7 +370,7 @@ def _offered(found: Catalogue, design: Manifest) -> set[str]:
         for scenario in found.scenarios
         if scenario.is_usual
         for row in scenario.rows
-        if row.offered(design.programs, design.modes)
+        if is_offered(row, design)
         and is_on_its_releases(row, design)
         and not found.is_newer(row, design.spec)
     }

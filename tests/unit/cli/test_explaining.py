@@ -29,8 +29,8 @@ def said(capsys: pytest.CaptureFixture[str], *arguments: str) -> str:
         ("replay", "replay (family): "),
         ("unsupported", "unsupported (verdict): "),
         ("exactly_once", "exactly_once (mode): "),
-        ("map", "map (shape of an application): "),
-        ("fold", "fold (shape of an application): "),
+        ("map", "map (shape): "),
+        ("fold", "fold (shape): "),
         ("fold", "fold (check): "),
         ("itself", "itself (oracle): "),
         ("3", "3 (exit code): The harness, the adapter or the machine failed"),
@@ -50,7 +50,7 @@ def test_a_scenario_is_explained_alone(capsys: pytest.CaptureFixture[str]) -> No
     text = said(capsys, "G22.dies-after-a-commit")
 
     assert text.count("Scenario Outline:") == 1
-    assert "| relay   | exactly_once |" in text
+    assert "| map   | exactly_once |" in text
     assert "Whenever a design dies" in text
 
 

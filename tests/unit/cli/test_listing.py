@@ -258,7 +258,8 @@ def test_a_row_says_what_an_application_is_judged_by(capsys: pytest.CaptureFixtu
 
     assert own.keys() == rows
     assert own["G1.replayed-after-a-crash[ledger-exactly_once]"] == "itself"
-    assert own["G46.set-aside[relay-exactly_once]"] == "unsupported"
+    assert own["G43.made-anew[relay-exactly_once]"] == "unsupported"
+    assert own["G46.set-aside[relay-exactly_once]"] == "-"
     assert own["G28.what-waits-moves-on[batcher-exactly_once]"] == "-"
 
 
@@ -274,7 +275,8 @@ def test_the_rows_of_an_application_are_counted_by_its_oracle(
     assert found["oracle"] == "itself"
     assert f"shop is judged on {rows} rows of " in text
     assert text.count("with the oracle itself") == 1
-    assert "not promised, since shop has the shape map, unlike pulse: G32" in text
+    assert "not promised, since shop has the shape map, unlike a table: G32" in text
+    assert "not promised, since the promise hangs on a program of the suite, which shop" in text
     assert json.loads(said(capsys, "--json", "--design", "plain"))["designs"]["plain"][
         "oracle"
     ] == ("model")

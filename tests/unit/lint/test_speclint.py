@@ -19,14 +19,14 @@ full = "judged whole"
 [G1]
 promise = "A replay changes no sum."
 family = "replay"
-programs = ["ledger"]
+programs = ["branches"]
 strength = "beyond"
 since = "0.1.0"
 status = "specified"
 [G2]
 promise = "Order is kept."
 family = "replay"
-programs = ["ledger"]
+programs = ["branches"]
 strength = "beyond"
 since = "0.1.0"
 status = "untested"
@@ -47,12 +47,12 @@ Feature: Replays
     @core
     Examples:
       | program |
-      | ledger  |
+      | branches |
 """
 SECOND = """
   @G1.replayed-again @core
   Scenario: a second replay changes no balance
-    Given ledger runs in mode exactly_once on 4 partitions
+    Given branches runs in mode exactly_once on 4 partitions
     When it is killed
     Then nothing else changes on the broker
 """
@@ -149,17 +149,17 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
             [("  A replay changes", "  A replay Should change")],
             ":4: “should” is no plain present tense",
         ),
-        ([("      | ledger  |\n", "")], ":8: the Examples have no rows, so nothing is judged"),
+        ([("      | branches |\n", "")], ":8: the Examples have no rows, so nothing is judged"),
         ([("| program |", "| proggy  |")], "<program> is no column of the Examples"),
         ([("| program |", "| proggy  |")], "no sentence uses the column proggy"),
-        ([("| ledger  |", "| legder  |")], ":16: legder is no program"),
+        ([("| branches |", "| legder  |")], ":16: legder is no program"),
         (
-            [("| ledger  |", "| relay   |")],
-            ":16: G1 is promised of ledger in guarantees.toml, not of relay",
+            [("| branches |", "| relay   |")],
+            ":16: G1 is promised of branches in guarantees.toml, not of relay",
         ),
         (
-            [("| ledger  |", "| ledger  |\n      | ledger  |")],
-            "2 rows are called G1.replayed[ledger-exactly_once]",
+            [("| branches |", "| branches |\n      | branches |")],
+            "2 rows are called G1.replayed[branches-exactly_once]",
         ),
         ([("runs in mode exactly_once", "runs")], ":16: no sentence says what runs"),
         ([("mode exactly_once", "mode quickly")], ":16: no sentence says what runs"),
@@ -174,10 +174,10 @@ def test_a_sound_suite_has_no_findings(linted: Linted) -> None:
             ":16: a row has one depth, @quick or @core or @full, above its Examples; this",
         ),
         ([("@G1.replayed\n", "@G1.replayed @core\n")], ":8: @core stands above the scenario"),
-        ([("@core", "@full")], "depths: core: G1 has a row on ledger"),
+        ([("@core", "@full")], "depths: core: G1 has a row on branches"),
         ([("@core", "@full")], "depths: core: the check side-effects is called"),
         ([("@core", "@full")], "depths: core: the anomaly leaked-topic can be named"),
-        ([("@core", "@full")], "depths: core: ledger runs in mode exactly_once"),
+        ([("@core", "@full")], "depths: core: branches runs in mode exactly_once"),
     ],
 )
 def test_a_wrong_feature_is_found(
@@ -192,7 +192,7 @@ def test_a_mode_that_is_none_is_found(linted: Linted) -> None:
     found = linted(
         ("mode exactly_once", "mode <mode>"),
         ("| program |", "| program | mode |"),
-        ("| ledger  |", "| ledger | twice |"),
+        ("| branches |", "| branches | twice |"),
     )
 
     assert found == [
@@ -209,8 +209,8 @@ def test_a_mode_that_is_none_is_found(linted: Linted) -> None:
             "rows_since of G1 names G1.replayed[relay], which is no row of it",
         ),
         (
-            '"0.1.0"\nrows_since = { "G1.replayed[ledger-exactly_once]" = "99.0.0" }',
-            "G1.replayed[ledger-exactly_once] is there since 99.0.0",
+            '"0.1.0"\nrows_since = { "G1.replayed[branches-exactly_once]" = "99.0.0" }',
+            "G1.replayed[branches-exactly_once] is there since 99.0.0",
         ),
     ],
 )
@@ -424,8 +424,8 @@ def test_a_column_that_a_table_uses_is_used(linted: Linted) -> None:
     changes = (
         ("    When it is killed\n", f"{table}    When it is killed\n"),
         (
-            "      | program |\n      | ledger  |",
-            "      | program | interval |\n      | ledger | 1 |",
+            "      | program |\n      | branches |",
+            "      | program | interval |\n      | branches | 1 |",
         ),
     )
 
@@ -434,7 +434,7 @@ def test_a_column_that_a_table_uses_is_used(linted: Linted) -> None:
 
 def test_each_part_of_a_compound_promise_needs_a_scenario(linted: Linted) -> None:
     """The parts are counted against the slugs."""
-    compound = GUARANTEES.replace('["ledger"]', '["ledger"]\nparts = ["once", "again"]', 1)
+    compound = GUARANTEES.replace('["branches"]', '["branches"]\nparts = ["once", "again"]', 1)
 
     assert linted(more=SECOND, guarantees=compound) == []
     assert linted(guarantees=compound) == [

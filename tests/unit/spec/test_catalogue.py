@@ -98,6 +98,7 @@ class Design:
     modes: tuple[str, ...] = ("at_least_once", "exactly_once")
     spec: str | None = None
     previous: None = None
+    application: object = None
 
 
 @pytest.fixture
@@ -128,6 +129,19 @@ def test_rows_are_named_by_scenario_program_and_mode(catalogue: Catalogue) -> No
         "G22.dies[relay-exactly_once]",
         "G22.dies[ledger-exactly_once]",
     ]
+
+
+def test_a_row_of_a_shape_is_named_by_its_instance(features: Path) -> None:
+    """Ids never move, and an application without an adapter is judged on no other row."""
+    feature = features / "replay/replays.feature"
+    feature.write_text(feature.read_text().replace("ledger runs in mode", "a fold in mode", 1))
+    found = load(features)
+
+    (row,) = (row for row in selection.rows(found) if row.shape)
+    assert (row.id, row.shape) == ("G1.replayed-by-a-relay[ledger-exactly_once]", "fold")
+    assert row.needs == {("ledger", "exactly_once"), ("relay", "at_least_once")}
+    orders = Design("orders", application="judged as it is")
+    assert selection.promised(found, orders) == (row,)
 
 
 def test_a_scenario_knows_its_feature_and_its_tags(catalogue: Catalogue) -> None:
