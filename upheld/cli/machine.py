@@ -16,6 +16,7 @@ from rich.console import Console
 import upheld
 from upheld import extras
 from upheld.brokers import Asked, Broker, open_broker
+from upheld.brokers.ahead import Ahead
 from upheld.cli.choices import look_for_garbage_seldom, seed_of
 from upheld.cli.options import LATEST, OUT
 from upheld.errors import OF_A_NAME, MachineProblem, UsageProblem
@@ -244,7 +245,7 @@ def opened_rig(
             arguments.time_scale,
             out / HISTORIES,
             stores,
-            another=another if broker.ours else None,
+            another=Ahead(another, out / "logs") if broker.ours else None,
         )
         opened.callback(rig.close)
         reading.canary(f"upheld-canary-{run.run_id}")

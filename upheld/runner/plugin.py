@@ -192,11 +192,10 @@ class Plugin(RunAccount):
         trial = Trial(rig, design, Asked(row.id, sentences_of(row), row), attempt, nth)
         trial.tags = row.tags
         item.stash[TRIAL] = trial
-        pool = self.rig.pool(design)
         if TIMED in row.tags:
-            pool.rest()
+            self.rig.rest(design)
         else:  # an instance for the next fault boots while this row is judged
-            pool.prepare()
+            self.rig.pool(design).prepare()
         yield trial
         ended = item.stash[ENDED]
         try:

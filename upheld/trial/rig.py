@@ -4,15 +4,14 @@ It holds the broker, the clients of the harness, warm instances, and the proxy.
 """
 
 import sys
-from collections.abc import Callable, Iterator
 from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from itertools import count
 from pathlib import Path
 from typing import NamedTuple
 
 from upheld.brokers import Broker
+from upheld.brokers.ahead import Ahead
 from upheld.brokers.cluster import open_cluster
 from upheld.history.events import Record
 from upheld.injectors.disk.watcher import Disk
@@ -86,10 +85,8 @@ class Rig:
     starts_s: dict[str, float] = field(default_factory=dict)
     # Design -> by how much the timeouts that it asks for itself are longer than usual.
     slower_ms: dict[str, int] = field(default_factory=dict)
-    # Starts another broker of the kind of this run, whose log is in that folder.
-    another: Callable[[Path], Broker] | None = None
+    another: Ahead | None = None  # further brokers of the kind of this run, each for a row
     is_of_a_row: bool = False  # whether its broker ends with the row
-    rows: Iterator[int] = field(default_factory=lambda: count(1))  # numbers brokers of rows
     cluster: "Rig | None" = None  # the same on three brokers, while rows want them
     securities: dict[str, Security] = field(default_factory=dict)  # by their protocols
 
@@ -104,7 +101,11 @@ class Rig:
         """Return the rig for one row of a design, or for one run without a fault.
 
         A design whose names are fixed has a broker of its own there, which `end_row` ends. On a
-        broker of others its rows would meet.
+        broker of others its rows would meet. The next one starts meanwhile.
+
+        Raises:
+            MachineLacks: The broker of the run is somebody else's.
+            MachineProblem: No further broker can be started.
         """
         if on_a_cluster:
             if manifest.has_fixed_names:
@@ -114,15 +115,21 @@ class Rig:
             return self
         if self.another is None:
             raise MachineLacks("names are fixed, and no broker can be started for each row")
-        number = next(self.rows)
         with waiting("a broker for one row starts"):
-            broker = self.another(self.out / "logs" / f"row-{number}")
+            broker = self.another.take()
+        self.another.prepare()
         reading = Reading(broker.bootstrap, broker.client)
         reading.canary(f"upheld-canary-{self.run.run_id}")
         feed = Feed(reading.settings, self.run.run_id)
         return replace(
             self, broker=broker, reading=reading, feed=feed, proxy=None, is_of_a_row=True
         )
+
+    def rest(self, manifest: Manifest) -> None:
+        """Wait until nothing boots, so that a measurement has the machine for itself."""
+        self.pool(manifest).rest()
+        if self.another:
+            self.another.rest()
 
     def end_row(self) -> None:
         """End the broker of this row, and the clients on it; another broker stays."""
@@ -295,6 +302,8 @@ class Rig:
         A broker that outlives the run keeps no topic and no group of it.
         """
         self.end_cluster()
+        if self.another:
+            self.another.close()
         for pool in self.pools.values():
             pool.close()
         if self.proxy:

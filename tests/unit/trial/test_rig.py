@@ -6,6 +6,7 @@ from typing import Any, cast
 
 import pytest
 
+from upheld.brokers.ahead import Ahead
 from upheld.trial import rig as rigs
 from upheld.trial.rig import Rig
 from upheld.verdicts import MachineLacks
@@ -56,15 +57,20 @@ def test_a_row_with_fixed_names_has_a_broker_of_its_own(tmp_path: Path) -> None:
 
     def another(folder: Path) -> Any:
         logs.append(folder)
-        return Ending(bootstrap=f"own:{len(logs)}", client={}, is_closed=False)
+        number = len(logs)
+        return Ending(
+            bootstrap=f"own:{number}", client={}, is_closed=False, ended=lambda _within_s: False
+        )
 
-    shared = rig(tmp_path, another=another)
+    shared = rig(tmp_path, another=Ahead(another, tmp_path / "logs"))
     manifest: Any = SimpleNamespace(has_fixed_names=True)
     first = shared.of_a_row(manifest)
     second = first.of_a_row(manifest)  # such as a run without a fault beside it
 
+    assert shared.another
+    shared.another.rest()
     assert [each.broker.bootstrap for each in (first, second)] == ["own:1", "own:2"]
-    assert len(set(logs)) == 2
+    assert len(set(logs)) == 3  # one more is ready for the next row
     assert first.answers is second.answers is shared.answers
     second.end_row()
     assert second.broker.is_closed
