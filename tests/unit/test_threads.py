@@ -17,6 +17,7 @@ PACKAGE = Path(upheld.__file__).parent
 OTHERWISE = {
     "adapter.py": "runs in designs, and stands on nothing",
     "bridge.py": "runs beside an application, and passes its log on",
+    "brokers/ahead.py": "hands its exception to the one that takes the broker",
     "supervisor/host.py": "keeps what failed itself: a memory that was not measured",
     "supervisor/pool.py": "hands its exception to the one that takes the instance",
     "sweep/life.py": "hands its exception to the one that waits for the phase",
