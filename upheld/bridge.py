@@ -20,7 +20,7 @@ from typing import IO, Any, Final, NoReturn
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
-from upheld.adapter import Design, Message, error, serve
+from upheld.adapter import Design, Failed, Message, error, serve
 from upheld.commands import PYTHON, filled
 from upheld.reading import read_toml
 from upheld.supervisor import deployed
@@ -32,6 +32,7 @@ DESCRIBE_S: Final = 5.0
 AGAIN_S: Final = 0.2  # a process that ends at once is not started without a pause
 HEARD_S: Final = 1.0  # for the end of a log, which a child of the process may keep open
 TOLD_LINES: Final = 5  # of its log, if it does not start
+OF_A_SIGNAL: Final = 128  # from here on an exit code says which signal ended what it ran
 
 
 class Process:
@@ -151,13 +152,22 @@ class Bridge(Design):
             process.wait()
 
     def _end(self, process: Process, code: int) -> NoReturn:
-        """End with a process: nobody starts it again, and the others do not go on without it."""
-        who = self._named(process, "the application")
-        print(f"{who} has ended with {code}", file=sys.stderr, flush=True)
+        """End with a process: nobody starts it again, and the others do not go on without it.
+
+        An exit code that says that something is wrong is its loud stop. A death by a signal is
+        none, nor is an end as if all were well.
+
+        Raises:
+            Failed: It has stopped loudly.
+        """
         for other in self.processes:
             other.running.kill()
             other.wait()
-        os._exit(code & 0xFF or 1)
+        said = f"{self._named(process, 'the application')} has ended with {code}"
+        if 0 < code < OF_A_SIGNAL:
+            raise Failed("ended", f"{said}: {process.last_words}")
+        print(said, file=sys.stderr, flush=True)
+        os._exit(1)
 
     def _last_words(self, process: Process) -> str:
         """Return the last words of a process, with its name if there are several."""

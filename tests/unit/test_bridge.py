@@ -235,13 +235,32 @@ def test_it_is_given_a_time_to_be_ready(bridge: Callable[..., Bridge]) -> None:
     assert answer["message"] == "it was not ready by log:^up in 5 s: its log is empty"
 
 
-def test_a_death_ends_the_instance(bridge: Callable[..., Bridge]) -> None:
-    """Without a supervisor nobody starts it again, and its exit code is the bridge's."""
-    mortal = bridge("import time; print('up', flush=True); time.sleep(0.2); raise SystemExit(7)")
+def test_an_exit_code_is_a_loud_stop(bridge: Callable[..., Bridge]) -> None:
+    """Without a supervisor of its own, whoever would start it again hears of it."""
+    loud = bridge("import time; print('up', flush=True); time.sleep(0.2); raise SystemExit(7)")
+    loud.ask(START)
+
+    assert loud.hear() == {
+        "type": "failed",
+        "kind": "ended",
+        "message": "the application has ended with 7: up",
+        "again": False,
+    }
+    assert loud.process.wait(10) == 1
+
+
+@pytest.mark.parametrize(("end", "code"), [("os.abort()", -6), ("os._exit(0)", 0)])
+def test_a_crash_and_a_silent_end_are_none(
+    bridge: Callable[..., Bridge], end: str, code: int
+) -> None:
+    """Nobody would know of them, and they end the instance."""
+    mortal = bridge(f"import os, time; print('up', flush=True); time.sleep(0.2); {end}")
     mortal.ask(START)
 
-    assert mortal.process.wait(10) == 7
-    assert "the application has ended with 7" in mortal.log.read_text()
+    assert mortal.process.wait(10) == 1
+    assert f"the application has ended with {code}" in mortal.log.read_text()
+    assert mortal.process.stdout
+    assert not mortal.process.stdout.read()
 
 
 def test_its_supervisor_starts_it_again(bridge: Callable[..., Bridge], tmp_path: Path) -> None:
@@ -294,9 +313,9 @@ def test_the_death_of_one_process_ends_the_instance(bridge: Callable[..., Bridge
     two = bridge(f"{TAKES_TURNS}{dies}\nraise SystemExit(7)", count="2")
     two.ask(START)
 
-    assert two.process.wait(10) == 7
+    assert two.process.wait(10) == 1
     lines = two.log.read_text().splitlines()
-    assert "its process app-2 has ended with 7" in lines
+    assert "its process app-2 has ended with 7" in two.hear()["message"]
     assert not any(Path(f"/proc/{line}").exists() for line in lines if line.isdigit())
 
 

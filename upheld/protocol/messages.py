@@ -23,7 +23,10 @@ MODES: Final[tuple[Mode, ...]] = get_args(Mode)
 OffsetsMean = Literal["group", "group-leads", "none"]
 ComparedWith = Literal["itself", "previous"]  # whose run without a fault says what is right
 Parameter = int | str
-FailureKind = Literal["fenced", "poison", "offset-lost", "conflict", "storage", "denied", "refused"]
+FailureKind = Literal[
+    "fenced", "poison", "offset-lost", "conflict", "storage", "denied", "refused", "ended"
+]
+LATER_KINDS: Final = frozenset[FailureKind]({"denied", "refused", "ended"})  # since version 2
 NoticeKind = Literal["offset-reset", "recovered"]
 GroupProtocol = Literal["classic", "consumer", "streams"]
 _TEXT: Final[JsonDict] = {"type": "string", "minLength": 1}
@@ -398,6 +401,6 @@ def version_of(reply: Message) -> int:
     """Return the version of the protocol in which a reply can be said first."""
     if isinstance(reply, Failed):
         fields = (reply.topic, reply.partition, reply.offset, reply.file, reply.right, reply.output)
-        is_new = reply.kind in {"denied", "refused"} or any(field is not None for field in fields)
+        is_new = reply.kind in LATER_KINDS or any(field is not None for field in fields)
         return 2 if is_new else 1
     return 2 if isinstance(reply, Notice) else 1
