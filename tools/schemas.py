@@ -39,7 +39,7 @@ from upheld.protocol.messages import (
     Notice,
     Start,
 )
-from upheld.protocol.subject import CHOSEN_BY_ROWS, Subject
+from upheld.protocol.subject import CHOSEN_BY_ROWS, ProcessTable, Subject
 from upheld.protocol.waivers import Waiver
 from upheld.report import FORMAT, RowResult, Summary
 from upheld.spec.schemas import FOLDER, path_of
@@ -185,6 +185,7 @@ def _tables_of_applications(fields: Schema, parts: Schema) -> list[str]:
     del fields["application"]
     tables = parts.pop(Subject.__name__)
     fields |= tables["properties"]
+    parts[ProcessTable.__name__]["anyOf"] = [{"required": ["command"]}, {"required": ["image"]}]
     described = parts[Input.__name__]
     for name in CHOSEN_BY_ROWS:
         del described["properties"][name]

@@ -23,7 +23,7 @@ from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 from upheld.adapter import Design, Failed, Message, error, serve
 from upheld.commands import PYTHON, filled
 from upheld.reading import read_toml
-from upheld.supervisor import deployed
+from upheld.supervisor import contained, deployed
 from upheld.supervisor.deployed import Part
 
 LOG: Final = "log:"  # before the regular expression that a line of the log matches
@@ -36,7 +36,10 @@ OF_A_SIGNAL: Final = 128  # from here on an exit code says which signal ended wh
 
 
 class Process:
-    """A process of an application, which may be started again, and what it says."""
+    """A process of an application, which may be started again, and what it says.
+
+    A container is one too: a process stands for it.
+    """
 
     def __init__(self, part: Part, folder: Path, environment: Mapping[str, str]) -> None:
         self.part = part
@@ -67,6 +70,10 @@ class Process:
             self.lines.append(line.rstrip("\n"))
             del self.lines[:-200]
             print(line, end="", file=sys.stderr, flush=True)
+
+    def kill(self) -> None:
+        """Kill it; a container is killed by what stands for it."""
+        self.running.send_signal(contained.KILL if self.part.is_contained else signal.SIGKILL)
 
     def wait(self) -> None:
         """Wait until it has ended, and its last words are passed on."""
@@ -114,11 +121,11 @@ class Bridge(Design):
         if "group" in self.tables:
             self.group = filled(self.tables["group"], names)
         internal = [filled(each, names) for each in self.tables.get("internal_topics", ())]
-        environment = {name: value for name, value in os.environ.items() if self._reaches(name)}
         rendered = Path(tempfile.mkdtemp(prefix="upheld-rendered-"))
-        parts = deployed.parts(self.tables["process"], self.ready, names, rendered)
+        given = deployed.of_caller(self._given(), os.environ)
+        parts = deployed.parts(self.tables["process"], self.ready, names, rendered, given)
         are_ready = self._readiness(start)
-        self.processes = [Process(part, self.folder, environment) for part in parts]
+        self.processes = [Process(each, self.folder, self._environment(each)) for each in parts]
         until = time.monotonic() + self.start_s
         while not are_ready():
             for process in self.processes:
@@ -161,7 +168,7 @@ class Bridge(Design):
             Failed: It has stopped loudly.
         """
         for other in self.processes:
-            other.running.kill()
+            other.kill()
             other.wait()
         said = f"{self._named(process, 'the application')} has ended with {code}"
         if 0 < code < OF_A_SIGNAL:
@@ -196,10 +203,21 @@ class Bridge(Design):
             "tmp_dir": tempfile.gettempdir(),
         }
 
-    def _reaches(self, name: str) -> bool:
-        """Return whether a variable is for the application too, and not for this process alone."""
-        inherited = (*self.tables.get("inherit", ()), *self.tables.get("secrets", ()))
-        return name != "PYTHONPATH" or name in inherited
+    def _environment(self, part: Part) -> dict[str, str]:
+        """Return the variables of this process that are for a process of the application too.
+
+        What stands for a container is of the harness, as this process is.
+        """
+        is_own = part.is_contained or "PYTHONPATH" in self._given()
+        return {name: value for name, value in os.environ.items() if is_own or name != "PYTHONPATH"}
+
+    def _given(self) -> list[str]:
+        """Return the variables that the file says are for the application, by their names."""
+        return [
+            *self.tables.get("inherit", ()),
+            *self.tables.get("secrets", ()),
+            *self.tables.get("environment", {}),
+        ]
 
     def _readiness(self, start: Message) -> Callable[[], bool]:
         """Return what tells whether the processes are ready; call it before they start.

@@ -19,7 +19,6 @@ from upheld.brokers.engine import (
     EngineErrors,
     container_of,
     find_image,
-    first_line,
     pin_of,
 )
 from upheld.brokers.image import LOCAL_IMAGE
@@ -36,6 +35,7 @@ from upheld.brokers.node import (
 )
 from upheld.errors import MachineProblem
 from upheld.masking import private
+from upheld.supervisor.containers import first_line
 from upheld.supervisor.reaper import RunScope
 from upheld.threads import Heard
 

@@ -13,6 +13,7 @@ import docker
 import requests
 from docker.errors import DockerException, ImageNotFound
 
+from upheld.supervisor.containers import first_line
 from upheld.supervisor.reaper import RUN_LABEL, RunScope
 from upheld.text import visible
 from upheld.ui.console import announce
@@ -20,7 +21,6 @@ from upheld.ui.console import announce
 ENGINE_ANSWER_S: Final = 5
 EngineErrors = (DockerException, requests.RequestException)
 _PULL_SILENCE_S: Final = 60
-_LINE_CHARS: Final = 200
 _LOOPBACK: Final = "127.0.0.1"
 
 # The reaper of testcontainers is one more image to pull. The harness's own removes all containers
@@ -61,6 +61,23 @@ def find_image(*candidates: str) -> str:
             f"({first_line(failure)})"
         ) from None
     return wanted
+
+
+def demand_our_network() -> None:
+    """Demand an engine whose containers can stand in this machine's network.
+
+    Raises:
+        NoContainerError: No engine answers, or its containers stand elsewhere.
+    """
+    try:
+        info = docker.from_env(timeout=ENGINE_ANSWER_S).info()
+    except EngineErrors:
+        raise NoContainerError("no container engine answers") from None
+    if not has_our_network(info, socket.gethostname()):
+        raise NoContainerError(
+            "the container engine gives no container the network of this machine, as one without "
+            "root, in a virtual machine or with user namespaces"
+        )
 
 
 def image_id(name: str) -> str:
@@ -159,12 +176,6 @@ def has_our_network(info: Mapping[str, Any], hostname: str) -> bool:
         and info.get("Name") == hostname
         and apart.isdisjoint({"name=rootless", "name=userns"})
     )
-
-
-def first_line(failure: Exception) -> str:
-    """Return an engine's words on a failure, cut to a line."""
-    lines = str(getattr(failure, "explanation", None) or failure).strip().splitlines()
-    return (lines or ["no reason given"])[0][:_LINE_CHARS]
 
 
 def _pull(image: str) -> None:

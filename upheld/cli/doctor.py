@@ -5,7 +5,7 @@ import json
 from pathlib import Path
 
 from upheld.brokers import Asked, open_broker
-from upheld.cli.machine import own_folder, prepare_all, run_scope
+from upheld.cli.machine import demand_images_early, own_folder, prepare_all, run_scope
 from upheld.doctor.completed import Addition, additions, assumed, completed
 from upheld.doctor.findings import MARKS, Case, Finding, findings, is_judgeable
 from upheld.doctor.visit import Patience, Site, visit
@@ -29,6 +29,7 @@ def visit_design(arguments: argparse.Namespace) -> int:
             "at a design with one."
         )
     design = manifest.load(str(file), assumed(tables, file.parent.resolve()))
+    demand_images_early([design])
     with own_folder(arguments.out) as out, run_scope() as run:
         _say("the broker starts")
         broker = open_broker(Asked(arguments.broker), run=run, log_dir=out / "logs")

@@ -143,6 +143,43 @@ def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:
     for design in (release for each in designs for release in each.releases):
         with waiting(f"{design.name} is prepared"):
             prepare(design, run, out / "logs")
+        demand_images(design)
+
+
+def demand_images(design: Manifest) -> None:
+    """Demand that the images of an application are there; one that is not is pulled.
+
+    The user is told of the pulling.
+
+    Raises:
+        UsageProblem: An image is not to be had, or no container of it can be started here.
+    """
+    for name, image in design.images.items():
+        said = f"{design.file}: `process.{name}.image` is {image}, and"
+        if lack := extras.lack("container"):
+            raise UsageProblem(f"{said} {lack}.")
+        from upheld.brokers.engine import (  # of an extra
+            NoContainerError,
+            demand_our_network,
+            find_image,
+        )
+
+        try:
+            demand_our_network()
+            find_image(image)
+        except NoContainerError as reason:
+            raise UsageProblem(f"{said} {reason}.") from None
+
+
+def demand_images_early(designs: Iterable[Manifest]) -> None:
+    """Demand the images that no `prepare` makes, before a broker starts.
+
+    Raises:
+        UsageProblem: An image is not to be had, or no container of it can be started here.
+    """
+    for design in (release for each in designs for release in each.releases):
+        if not design.prepare:
+            demand_images(design)
 
 
 def subjects_of(designs: Iterable[Manifest]) -> dict[str, str]:
@@ -152,17 +189,24 @@ def subjects_of(designs: Iterable[Manifest]) -> dict[str, str]:
         UsageProblem: A file or a folder is not there.
         MachineProblem: It is an image, and no container engine has it.
     """
-    return {
-        design.name: _image_of(design)
-        if design.subject and design.subject.startswith(IMAGE)
-        else subject_of(design)
-        for design in designs
-    }
+    return {design.name: _subject_of(design) for design in designs}
 
 
-def _image_of(design: Manifest) -> str:
-    name = (design.subject or "").removeprefix(IMAGE)
-    said = f"{design.file}: `subject` is the image {name!r}, and"
+def _subject_of(design: Manifest) -> str:
+    """Return the digest of what is judged: of an application of one image it is that image."""
+    if design.subject and design.subject.startswith(IMAGE):
+        return _image_of(design, design.subject.removeprefix(IMAGE), "subject")
+    images = design.images
+    parts = design.application.process if design.application else {}
+    if design.subject is None and len(images) == len(parts) and len(set(images.values())) == 1:
+        demand_images(design)
+        name, image = next(iter(images.items()))
+        return _image_of(design, image, f"process.{name}.image")
+    return subject_of(design)
+
+
+def _image_of(design: Manifest, name: str, field: str) -> str:
+    said = f"{design.file}: `{field}` is the image {name!r}, and"
     if lack := extras.lack("container"):
         raise MachineProblem(f"{said} {lack}.")
     from upheld.brokers.engine import NoContainerError, image_id  # of an extra
@@ -218,6 +262,7 @@ def opened_rig(
     interrupted does not keep the others from being taken.
     """
     seed = seed_of(arguments)
+    demand_images_early(designs)
     with contextlib.ExitStack() as opened:
         run = opened.enter_context(run_scope())
         broker = opened_broker(arguments, run, out)

@@ -102,9 +102,9 @@ def swept(
 ) -> list[Result]:
     """Kill the design at each chosen point without a result; return all results."""
     say = console(stderr=arguments.json)
-    if arguments.disk and (lacking := Disk.lacking()):
+    if arguments.disk and (reason := _not_watched(design)):
         say.print(
-            f"unsupported   changes to disks: on this machine nobody can be watched ({lacking})",
+            f"unsupported   changes to disks: {reason}",
             markup=False,
         )
         arguments.disk = ()
@@ -114,6 +114,14 @@ def swept(
         choice = Choice(arguments.point, arguments.depth, arguments.pairs)
         with Progress(say) as progress:
             return run(rig, design, journal, progress, choice)
+
+
+def _not_watched(design: Manifest) -> str:
+    """Return why the changes of a design to its disks are not seen; empty if they are."""
+    if design.images:
+        return f"{design.name} runs in containers, which nobody watches"
+    lacking = Disk.lacking()
+    return lacking and f"on this machine nobody can be watched ({lacking})"
 
 
 def disks_of(text: str | None) -> tuple[str, ...]:

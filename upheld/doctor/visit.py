@@ -37,7 +37,7 @@ from upheld.kafka.reading import Reading
 from upheld.protocol.manifest import Manifest
 from upheld.reading import read_bytes
 from upheld.supervisor import deployed
-from upheld.supervisor.environment import environment_of
+from upheld.supervisor.environment import environment_of, of_a_bridge
 from upheld.supervisor.guarded import Child, Guarded
 from upheld.supervisor.log import Log
 from upheld.supervisor.reaper import RunScope
@@ -102,6 +102,10 @@ class _Process:
     running: Guarded
     session: Session
     log: Log
+
+    def pids(self) -> list[int]:
+        """Return the ids of its living processes; what stands for a container is none of them."""
+        return (self.session.containers or self.session).pids()
 
     def lines(self) -> list[str]:
         """Return the lines of its log so far."""
@@ -263,7 +267,11 @@ class _Visit:
         rendered = self.site.run.scratch / f"{self.application_id}-rendered"
         self.say(f"{self.manifest.name} starts")
         self.began_s = time.monotonic()
-        for part in deployed.parts(tables, self.subject.signals.ready, names, rendered):
+        given = deployed.of_caller(
+            (*self.subject.inherit, *self.subject.secrets, *self.manifest.environment),
+            environment_of(self.manifest, self.site.run),
+        )
+        for part in deployed.parts(tables, self.subject.signals.ready, names, rendered, given):
             self.processes.append(self._spawned(part))
         self.watcher.start()
 
@@ -274,7 +282,10 @@ class _Visit:
             MachineProblem: It cannot be run.
         """
         tag = uuid.uuid4().hex
-        environment = environment_of(self.manifest, self.site.run) | part.environment
+        if part.is_contained:
+            self.site.run.containers()
+        variables = of_a_bridge if part.is_contained else environment_of
+        environment = variables(self.manifest, self.site.run) | part.environment
         number = len(self.processes)
         log = Log(self.site.logs / f"{self.application_id}{f'-{part.name}' if number else ''}.log")
         with log.opened() as output:
@@ -295,7 +306,8 @@ class _Visit:
                 ) from None
         assert running.stdin
         running.stdin.close()
-        return _Process(part, running, Session.of(running, tag), log)
+        session = Session.of(running, tag, has_containers=part.is_contained)
+        return _Process(part, running, session, log)
 
     def _live(self) -> None:
         """Wait until it is ready, and give it more when it has done the first records.
@@ -542,7 +554,7 @@ class _Visit:
         broker = {_address(each) for each in self.site.broker.bootstrap.split(",")}
         inside = broker | resolved(self.subject.peers)
         while not self.over.wait(LOOK_S):
-            pids = [pid for process in self.processes for pid in process.session.pids()]
+            pids = [pid for process in self.processes for pid in process.pids()]
             self.peers |= outside(pids, inside | self.proxy.addresses)
 
     # --- the result

@@ -238,6 +238,8 @@ def _beyond(row: Row, design: Manifest) -> Iterator[str]:
         if placeholder not in told and any(said in step.text for step in row.steps):
             setting = placeholder.removesuffix("_ms").replace("_", " ")
             yield f"{name} is not told its {setting}: design.toml has no {{{placeholder}}}"
+    if design.images and any(step.text == SETS_THE_CLOCK for step in row.steps):
+        yield f"{name} runs in containers, which have the clock of this machine"
     is_waited_for = any(fits(each, step.text) for step in row.steps for each in WAIT_FOR_ITS_END)
     if design.application.restart == "on-exit" and is_waited_for:
         yield (

@@ -317,6 +317,11 @@ class Manifest(BaseModel):
         return model_of(self.file, self.application.oracle)
 
     @property
+    def images(self) -> dict[str, str]:
+        """The image of each process that runs in a container, by the name of the process."""
+        return self.application.images if self.application else {}
+
+    @property
     def untold(self) -> tuple[str, ...]:
         """The timeouts that it asks for by itself, whatever a row sets."""
         return self.application.untold if self.application else ()
@@ -420,6 +425,8 @@ def commands_of(manifest: Manifest) -> Iterator[tuple[str, tuple[str, ...]]]:
     if manifest.prepare:
         yield "prepare", manifest.prepare
     for name, process in manifest.application.process.items() if manifest.application else ():
+        if process.image:  # its command is what the entrypoint of the image is told
+            continue
         arguments = (str(_filled(argument, manifest.folder)) for argument in process.command)
         yield f"process.{name}.command", tuple(arguments)
 

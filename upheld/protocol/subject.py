@@ -58,6 +58,16 @@ Secured = Literal["ssl", "sasl_plaintext", "sasl_ssl"]  # as clients name the pr
 ApplicationShape = Literal["map", "fold"]
 # The shapes for which an application without an adapter stands, whichever of them is its own.
 OF_APPLICATIONS: Final[tuple[ApplicationShape, ...]] = ("map", "fold")
+# Folders and files of the harness that a container is given, and whether it may only read them.
+MOUNTED: Final = {
+    "state_dir": False,
+    "durable_dir": False,
+    "tmp_dir": False,
+    "rendered": True,
+    "dir": True,
+    "ca_file": True,
+}
+Mounted = Literal["state_dir", "durable_dir", "tmp_dir", "rendered"]
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)?)\}")
 
 _ADDRESS: Final = re.compile(r"http://(127\.0\.0\.1|localhost):(\{port\}|\d{1,5})(/|$)")
@@ -116,7 +126,16 @@ def _inside(name: str) -> str:
     return name
 
 
+def _target(text: str) -> str:
+    """Refuse a place in a container that no folder can be mounted at."""
+    path = PurePosixPath(text)
+    if not path.is_absolute() or path == PurePosixPath("/") or ".." in path.parts or "\0" in text:
+        raise ValueError("it is the absolute path of a folder in the container, such as /data")
+    return text
+
+
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$", max_length=200)]
+Image = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w./:@-]*$", max_length=300)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
 
 
@@ -152,7 +171,19 @@ class ProcessTable(_Table):
     """A process of the application."""
 
     command: tuple[str, ...] = Field(
-        min_length=1, description="the program and its arguments, run without a shell"
+        default=(),
+        description="the program and its arguments, run without a shell; with an `image` what "
+        "its entrypoint is told, and the image's own if there are none",
+    )
+    image: Image | None = Field(
+        default=None,
+        description="the image of a container that it runs in, such as shop/orders:4.1; the "
+        "container has the network of this machine",
+    )
+    mount: dict[Mounted, Annotated[str, AfterValidator(_target)]] = Field(
+        default={},
+        description="a folder of the harness -> where it is in the container, such as "
+        'state_dir = "/data"; it is at the same place there if none is named',
     )
     count: int = Field(
         default=1,
@@ -296,6 +327,7 @@ class Subject(_Table):
         used = set(self.placeholders())
         self._demand_names(used)
         self._demand_processes()
+        self._demand_starts()
         self._demand_credentials(used)
         self._demand_identities()
         for name in (*(() if self.names == FIXED else topics), "bootstrap"):
@@ -350,6 +382,22 @@ class Subject(_Table):
         for name, times in names.items():
             if times > 1:
                 raise ValueError(f"two processes are called {name}")
+
+    def _demand_starts(self) -> None:
+        """Refuse a process that nothing starts, and what a container does not have."""
+        for name, table in self.process.items():
+            if table.image is None and not table.command:
+                raise ValueError(f"[process.{name}] needs a `command`, or an `image`")
+            if table.image is None and table.mount:
+                raise ValueError(f"[process.{name}] has a `mount`, and no `image` to mount it in")
+            if table.image and "python" in set(_of_process(table)):
+                raise ValueError(
+                    f"[process.{name}] has {{python}}, the interpreter of the harness, which its "
+                    "`image` does not have"
+                )
+            for target, times in Counter(table.mount.values()).items():
+                if times > 1:
+                    raise ValueError(f"[process.{name}] mounts two folders at {target}")
 
     def _demand_topics(self) -> None:
         """Refuse an output without a fixed topic of its own."""
@@ -450,6 +498,11 @@ class Subject(_Table):
         )
 
     @property
+    def images(self) -> dict[str, str]:
+        """The image of each process that runs in a container, by the name of the process."""
+        return {name: each.image for name, each in self.process.items() if each.image}
+
+    @property
     def shortest_session_ms(self) -> int:
         """The shortest session, in milliseconds, in which its heartbeats arrive."""
         return max(SHORTEST_SESSION_MS, 3 * self.signals.heartbeat_ms + HEARTBEAT_SLACK_MS)
@@ -466,7 +519,8 @@ class Subject(_Table):
 
 
 def _of_process(process: ProcessTable) -> Iterator[str]:
-    """Go through the placeholders that a process is told."""
+    """Go through the placeholders that a process is told, and the folders that it is given."""
+    yield from process.mount
     texts = (*process.command, *process.environment.values(), *process._templates.values())
     for text in texts:
         yield from _PLACEHOLDER.findall(text)

@@ -17,11 +17,11 @@ from upheld.brokers.engine import (
     NoContainerError,
     container_of,
     find_image,
-    first_line,
     pin_of,
 )
 from upheld.brokers.node import free_ports
 from upheld.errors import MachineProblem
+from upheld.supervisor.containers import first_line
 from upheld.supervisor.reaper import RunScope
 from upheld.ui.console import announce
 

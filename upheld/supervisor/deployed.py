@@ -12,7 +12,9 @@ from typing import Any, Final, NamedTuple
 from urllib.parse import urlsplit
 
 from upheld.commands import CREDENTIALS, filled
+from upheld.protocol.subject import MOUNTED
 from upheld.reading import read_text
+from upheld.supervisor.contained import Contained, Mount
 
 HTTP: Final = "http://"  # before the address at which an application says that it is ready
 ANSWER_S: Final = 1.0
@@ -26,24 +28,44 @@ def credentials(client: Mapping[str, str]) -> dict[str, str]:
     return {name: client.get(named, "") for name, named in CREDENTIALS.items()}
 
 
+def of_caller(names: Iterable[str], variables: Mapping[str, str]) -> dict[str, str]:
+    """Return those of these variables that are set: a container is given no other ones."""
+    return {name: variables[name] for name in names if name in variables}
+
+
 class Part(NamedTuple):
     """A process of an instance, as it is started.
 
     Attributes:
         name: Its name: that of its table, with a number if the table stands for several.
-        command: The program and its arguments.
-        environment: Its own variables.
+        command: The program and its arguments; of a container, those of what stands for it.
+        environment: Its own variables; empty of a container, which is told them otherwise.
         address: Where it says by HTTP that it is ready; empty if it does not.
+        is_contained: Whether it is a container.
     """
 
     name: str
     command: tuple[str, ...]
     environment: dict[str, str]
     address: str
+    is_contained: bool = False
+
+
+class _Told(NamedTuple):
+    """What all processes of an instance are told by, as `parts` has it."""
+
+    ready: str
+    names: Mapping[str, str]
+    rendered: Path
+    variables: Mapping[str, str]
 
 
 def parts(
-    tables: Mapping[str, Mapping[str, Any]], ready: str, names: Mapping[str, str], rendered: Path
+    tables: Mapping[str, Mapping[str, Any]],
+    ready: str,
+    names: Mapping[str, str],
+    rendered: Path,
+    variables: Mapping[str, str] | None = None,
 ) -> list[Part]:
     """Return the processes of an instance, and write the files that they are told by.
 
@@ -52,8 +74,10 @@ def parts(
         ready: The sign of readiness, as its file has it.
         names: What is filled in for each placeholder that all of them share.
         rendered: The folder for their files. Each has a folder of its own below it.
+        variables: What a container is given beside the variables of its table.
     """
-    found = [_part(name, table, ready, names, rendered) for name, table in _counted(tables)]
+    told = _Told(ready, names, rendered, variables or {})
+    found = [_part(name, table, told) for name, table in _counted(tables)]
     if ready.startswith(HTTP) and not any(each.address for each in found):
         own = {**names, **_places(rendered)}
         return [found[0]._replace(address=filled(ready, own)), *found[1:]]
@@ -68,18 +92,44 @@ def _counted(tables: Mapping[str, Mapping[str, Any]]) -> Iterator[tuple[str, Map
             yield (f"{name}-{number}" if count > 1 else name), table
 
 
-def _part(
-    name: str, table: Mapping[str, Any], ready: str, names: Mapping[str, str], rendered: Path
-) -> Part:
-    own = {**names, "process": name, **_places(rendered / name)}
-    texts = [*table["command"], *table.get("environment", {}).values(), *_render(table, own)]
-    is_asked = ready.startswith(HTTP) and any("{port}" in text for text in texts)
-    return Part(
+def _part(name: str, table: Mapping[str, Any], told: _Told) -> Part:
+    here = {**told.names, "process": name, **_places(told.rendered / name)}
+    # A container is told the places of its folders inside of it.
+    own = {**here, **table.get("mount", {})}
+    image = table.get("image")
+    folder = Path(here["rendered"])
+    command = tuple(table.get("command", ()))
+    variables: Mapping[str, str] = table.get("environment", {})
+    texts = [*command, *variables.values(), *_render(table, folder, own)]
+    is_asked = told.ready.startswith(HTTP) and any("{port}" in text for text in texts)
+    part = Part(
         name,
-        tuple(filled(each, own) for each in table["command"]),
-        {key: filled(value, own) for key, value in table.get("environment", {}).items()},
-        filled(ready, own) if is_asked else "",
+        tuple(filled(each, own) for each in command),
+        {key: filled(value, own) for key, value in variables.items()},
+        filled(told.ready, own) if is_asked else "",
     )
+    if not image:
+        return part
+    folder.mkdir(parents=True, exist_ok=True)
+    folder.chmod(0o755)
+    contained = Contained(
+        image,
+        part.command,
+        {**told.variables, **part.environment},
+        tuple(_mounts(here, own, texts)),
+    )
+    started_by = contained.write(folder.with_name(f"{name}.container.json"))
+    return part._replace(command=started_by, environment={}, is_contained=True)
+
+
+def _mounts(
+    here: Mapping[str, str], inside: Mapping[str, str], texts: Sequence[str]
+) -> Iterator[Mount]:
+    """Go through the folders that a container is told of, or that have a place in it."""
+    for name, is_read_only in MOUNTED.items():
+        is_told = any(f"{{{name}}}" in text for text in texts)
+        if name in here and (is_told or here[name] != inside[name]):
+            yield Mount(here[name], inside[name], is_read_only)
 
 
 def _places(rendered: Path) -> dict[str, str]:
@@ -89,21 +139,26 @@ def _places(rendered: Path) -> dict[str, str]:
     return {"port": str(port), "rendered": str(rendered)}
 
 
-def _render(process: Mapping[str, Any], names: Mapping[str, str]) -> list[str]:
+def _render(process: Mapping[str, Any], folder: Path, names: Mapping[str, str]) -> list[str]:
     """Write the files of a process, and return the templates that they are made of.
+
+    Another user than the owner reads them in a container alone: nobody else comes to the folder.
 
     Args:
         process: The table of the process.
-        names: What is filled in for each placeholder; `rendered` is the folder of the files.
+        folder: The folder of the files.
+        names: What is filled in for each placeholder.
     """
-    folder = Path(names["rendered"])
+    of_file, of_folder = (0o644, 0o755) if process.get("image") else (0o600, 0o700)
     templates = []
     for name, template in process.get("render", {}).items():
         file = folder / name
-        file.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        file.parent.mkdir(parents=True, exist_ok=True)
+        for above in Path(name).parents:
+            (folder / above).chmod(of_folder)
         templates.append(read_text(Path(names["dir"], filled(template, names))))
         file.write_text(filled(templates[-1], names))
-        file.chmod(0o600)
+        file.chmod(of_file)
     return templates
 
 

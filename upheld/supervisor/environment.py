@@ -16,6 +16,8 @@ from upheld.supervisor.session import Session
 
 MODULES: Final = "PYTHONPATH"
 PREPARE_S: Final = 600.0
+# By these variables an engine of containers is found, as its own clients find it.
+OF_THE_ENGINE: Final = ("DOCKER_HOST", "DOCKER_TLS_VERIFY", "DOCKER_CERT_PATH", "DOCKER_CONFIG")
 
 
 class Scope(Protocol):
@@ -28,6 +30,9 @@ class Scope(Protocol):
     @property
     def environment(self) -> dict[str, str]:
         """Variables to be merged into every child's environment."""
+
+    def containers(self) -> None:
+        """Note that containers with the run's label may be started from here on."""
 
 
 def environment_of(manifest: Manifest, run: Scope) -> dict[str, str]:
@@ -48,12 +53,12 @@ def of_a_bridge(manifest: Manifest, run: Scope) -> dict[str, str]:
     """Return the variables of the process that a design's `command` starts.
 
     The bridge of an application finds the harness where its caller does, and leaves that out of the
-    environment of the application.
+    environment of the application. So does what stands for a container, which finds the engine too.
     """
     environment = environment_of(manifest, run)
-    if manifest.application and MODULES in os.environ:
-        environment[MODULES] = os.environ[MODULES]
-    return environment
+    names = [MODULES] if manifest.application else []
+    names += OF_THE_ENGINE if manifest.images else ()
+    return environment | {name: os.environ[name] for name in names if name in os.environ}
 
 
 def _callers(manifest: Manifest) -> dict[str, str]:

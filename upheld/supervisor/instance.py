@@ -132,6 +132,8 @@ class Instance:
         self.boot_s = 0.0  # from its spawn to its answer to hello
         self._spawned_s = time.monotonic()
         tag = uuid.uuid4().hex
+        if manifest.images:
+            run.containers()
         environment = of_a_bridge(manifest, run) | self.environment
         log_dir.mkdir(parents=True, exist_ok=True)
         self.log = Log(self.stderr_path)
@@ -147,7 +149,7 @@ class Instance:
                     f"{self.name}: {manifest.command[0]} cannot be run ({error.strerror}); "
                     f"see `command` and `environment` in {manifest.file}."
                 ) from None
-        self._session = Session.of(self._process, tag)
+        self._session = Session.of(self._process, tag, has_containers=bool(manifest.images))
         self._listener = Heard(self._listen, name=f"listen {self.name}")
         self._listener.start()
 

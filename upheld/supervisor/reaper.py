@@ -48,6 +48,7 @@ _CONTAINERS: Final = ".containers"  # its presence says that containers have to 
 _BIRTH_S: Final = 60.0
 DETACH: Final = 2  # of umount2
 _LOOK_S: Final = 0.05
+_MADE_S: Final = 0.3  # an engine makes a container sooner than that
 _RUN_ID: Final = re.compile(rf"^{_SCRATCH_PREFIX}([0-9a-f]{{12}})$")
 
 
@@ -281,15 +282,21 @@ def _kill(pids: list[int], deadline: float) -> None:
 
 
 def _remove_containers(run_id: str, recorded: list[str]) -> None:
-    """Remove the run's labelled containers, and those recorded, if there is an engine."""
+    """Remove the run's labelled containers, and those recorded, if there is an engine.
+
+    The engine may still be making one that a process asked for before it was killed.
+    """
     with contextlib.suppress(Exception):
         import docker
 
         engine = docker.from_env(timeout=10)
-        labelled = engine.containers.list(all=True, filters={"label": f"{RUN_LABEL}={run_id}"})
-        for container_id in {*recorded, *(c.id for c in labelled)}:
-            with contextlib.suppress(docker.errors.APIError):
-                engine.api.remove_container(container_id, v=True, force=True)
+        own = {"label": f"{RUN_LABEL}={run_id}"}
+        for rest_s in (_MADE_S, 0):
+            labelled = engine.containers.list(all=True, filters=own, ignore_removed=True)
+            for container_id in {*recorded, *(c.id for c in labelled)}:
+                with contextlib.suppress(docker.errors.APIError):
+                    engine.api.remove_container(container_id, v=True, force=True)
+            time.sleep(rest_s)
 
 
 def _locked(scratch: Path) -> IO[str]:

@@ -6,6 +6,9 @@ happened. So the processes of an instance are the descendants of its guard, whic
 the guard has ended, they are those of its session, those with its tag in the environment, and those
 that lost a guard. Their descendants are among them. They are listed again until nothing new
 appears.
+
+Containers are the engine's children. They are struck through the engine, once no process is left
+that could start another one.
 """
 
 import contextlib
@@ -16,6 +19,7 @@ from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
+from upheld.supervisor.containers import Containers
 from upheld.supervisor.guarded import Guarded
 from upheld.supervisor.stat import DEAD, Stat, stat, stats, with_descendants
 from upheld.verdicts import HarnessError
@@ -32,18 +36,23 @@ _DEADLINE_S: Final = 10.0
 
 @dataclass(frozen=True)
 class Session:
-    """The processes of one instance, by their guard, session and tag."""
+    """The processes of one instance, by their guard, session and tag.
+
+    An instance that may have containers has these too.
+    """
 
     process: Guarded  # the session's leader
     tag: str
     # When the leader started. No older process can carry the tag, so none is read for it.
     born_ticks: int = 0
+    containers: Containers | None = None
 
     @classmethod
-    def of(cls, process: Guarded, tag: str) -> "Session":
+    def of(cls, process: Guarded, tag: str, *, has_containers: bool = False) -> "Session":
         """Return the session of a process that has just been spawned as its leader."""
         row = stat(f"/proc/{process.pid}/stat")
-        return cls(process, tag, row.born_ticks if row else 0)
+        containers = Containers(tag) if has_containers else None
+        return cls(process, tag, row.born_ticks if row else 0, containers)
 
     @property
     def leader(self) -> int:
@@ -58,15 +67,22 @@ class Session:
                 that a cluster manager has started for it.
         """
         own = {pid for pid, state in self._states().items() if state not in DEAD}
+        own.update(self.containers.pids() if self.containers else ())
         return sorted(own | {pid for pid in named if self._is_tagged(pid)})
 
     def pause(self) -> list[int]:
         """Stop every process, and return when every thread of each is stopped."""
-        return self._signal(signal.SIGSTOP, settled=_STOPPED + _ASLEEP + DEAD)
+        taken = self._signal(signal.SIGSTOP, settled=_STOPPED + _ASLEEP + DEAD)
+        if self.containers is None:
+            return taken
+        self.containers.pause()
+        return sorted({*taken, *self.containers.pids()})
 
     def resume(self) -> list[int]:
         """Let every stopped process go on."""
         pids = self.pids()
+        if self.containers:
+            self.containers.resume()
         _send(-self.leader, signal.SIGCONT)
         for pid in pids:
             _send(pid, signal.SIGCONT)
@@ -76,10 +92,15 @@ class Session:
         """Let the session's own group go on for some seconds, and stop it again.
 
         This is quicker than to list the processes. Those outside the group stay stopped.
+        Containers go on a little longer: the engine takes its time.
         """
         _send(-self.leader, signal.SIGCONT)
+        if self.containers:
+            self.containers.resume()
         time.sleep(seconds)
         _send(-self.leader, signal.SIGSTOP)
+        if self.containers:
+            self.containers.pause()
 
     def kill(self) -> list[int]:
         """Kill every process, running or stopped, and return when none is left.
@@ -89,7 +110,8 @@ class Session:
         # All are stopped first, at once. A process that died at the first signal would be gone
         # before it is listed as evidence.
         taken = self._signal(signal.SIGSTOP, settled=None)
-        return sorted({*taken, *self._signal(signal.SIGKILL, settled=DEAD)})
+        contained = self.containers.kill() if self.containers else ()
+        return sorted({*taken, *contained, *self._signal(signal.SIGKILL, settled=DEAD)})
 
     def _signal(self, number: signal.Signals, settled: str | None) -> list[int]:
         """Signal all processes, until no new one is found and all have settled."""
