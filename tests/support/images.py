@@ -43,13 +43,15 @@ def engine() -> "docker.DockerClient":
     return made
 
 
-def make(client: "docker.DockerClient", name: str, app: Path, changes: Iterable[str] = ()) -> str:
-    """Import an image whose entrypoint runs a file by Python; return its name.
+def make(
+    client: "docker.DockerClient", name: str, apps: Mapping[str, Path], changes: Iterable[str] = ()
+) -> str:
+    """Import an image whose entrypoint is Python; return its name.
 
     Args:
         client: A client of the engine.
         name: A name with a tag.
-        app: The file, which is /app.py in the image.
+        apps: What Python may run: the name of a file in the root of the image, and the file.
         changes: Further instructions, as a Dockerfile has them.
     """
     python = str(Path(sys.executable).resolve())
@@ -57,7 +59,8 @@ def make(client: "docker.DockerClient", name: str, app: Path, changes: Iterable[
         with tarfile.open(fileobj=content, mode="w") as tar:
             for file, place in _files(python).items():
                 tar.add(file, place.lstrip("/"), filter=_readable)
-            tar.add(app, "app.py", filter=_readable)
+            for place, app in apps.items():
+                tar.add(app, place, filter=_readable)
             folder = tarfile.TarInfo("tmp")
             folder.type = tarfile.DIRTYPE
             folder.mode = 0o1777
@@ -72,7 +75,7 @@ def make(client: "docker.DockerClient", name: str, app: Path, changes: Iterable[
                 f"ENV PYTHONPATH={PACKAGES}",
                 "ENV PYTHONDONTWRITEBYTECODE=1",
                 "ENV PYTHONUNBUFFERED=1",
-                f'ENTRYPOINT ["{python}", "/app.py"]',
+                f'ENTRYPOINT ["{python}"]',
                 *changes,
             ],
         )

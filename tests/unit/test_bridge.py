@@ -227,6 +227,25 @@ def test_an_end_before_it_was_ready_is_an_error(bridge: Callable[..., Bridge]) -
     assert answer["message"] == "it ended with 3 before it was ready: no topic"
 
 
+def test_an_engine_that_does_not_answer_is_an_error(
+    bridge: Callable[..., Bridge], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process that stands for the container says why it ends."""
+    bridge(WAITS).close()
+    monkeypatch.setenv("DOCKER_HOST", f"unix://{tmp_path}/none.sock")
+    monkeypatch.setenv("UPHELD_RUN", "0123456789ab")
+    file = tmp_path / "design.toml"
+    text = file.read_text().replace("start_s = 5", "start_s = 50")
+    lines = ["image = 'shop/orders:4'" if "command" in each else each for each in text.split("\n")]
+    file.write_text("\n".join(lines))
+    again = Bridge.of(file)
+
+    said = again.ask(START)["message"]
+
+    assert said.startswith("it ended with 125 before it was ready: the container of shop/orders:4 ")
+    again.close()
+
+
 def test_it_is_given_a_time_to_be_ready(bridge: Callable[..., Bridge]) -> None:
     """The error says what was waited for, and for how long."""
     answer = bridge("import time; time.sleep(60)").ask(START)

@@ -386,9 +386,7 @@ def load(spec: str, assumed: Mapping[str, object] | None = None) -> Manifest:
     """
     file = _find(spec)
     fields = {**(assumed or {}), **_fields(file)}
-    for name in HIDDEN:
-        if name in fields:
-            raise UsageProblem(f"{file}: `{name}` is not a field of a design; remove it.")
+    _demand_fields(file, fields)
     if "process" in fields:
         fields = _with_a_bridge(file, fields)
     if "known_failures" in fields:
@@ -407,6 +405,22 @@ def load(spec: str, assumed: Mapping[str, object] | None = None) -> Manifest:
         if field == "prepare" or not manifest.may_build(command[0]):
             demand_program(manifest, field, command)
     return _with_the_release_before(manifest)
+
+
+def _demand_fields(file: Path, fields: Mapping[str, object]) -> None:
+    """Refuse fields that no file has, and one that stands in another table.
+
+    Raises:
+        UsageProblem: There is one.
+    """
+    for name in HIDDEN:
+        if name in fields:
+            raise UsageProblem(f"{file}: `{name}` is not a field of a design; remove it.")
+    if "image" in fields:
+        raise UsageProblem(
+            f"{file}: `image` is a field of [process.X], of an application without an adapter; an "
+            "adapter starts its containers itself."
+        )
 
 
 def _with_the_release_before(manifest: Manifest) -> Manifest:

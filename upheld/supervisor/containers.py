@@ -12,6 +12,7 @@ from functools import cached_property
 from pathlib import Path
 from typing import Any, Final
 
+from upheld.supervisor.kin import KIN
 from upheld.supervisor.stat import stats, with_descendants
 from upheld.verdicts import HarnessError
 
@@ -38,6 +39,7 @@ class Containers:
                     self._first[each] = self._first_process(each)
         table = stats()
         roots = {pid for each, pid in self._first.items() if _is_in(each, pid)}
+        KIN.look(table, roots)
         return sorted(pid for pid in with_descendants(table, roots) if pid in table)
 
     def pause(self) -> None:

@@ -9,6 +9,7 @@ from typing import Final, NamedTuple
 
 import psutil
 
+from upheld.supervisor.kin import KIN
 from upheld.supervisor.stat import stats, with_descendants
 
 LEAST_CORE_S: Final = 1.0  # processes are charged by ticks of 10 ms: a moment cannot be measured
@@ -168,7 +169,8 @@ def is_left_by_others(most: float, within_s: float) -> bool:
 def cpu_s() -> CpuTimes:
     """Return the CPU-seconds of all cores since boot, and of this process's tree.
 
-    Orphans of designs are in the tree: their guards wait for them.
+    Orphans of designs are in the tree: their guards wait for them. The containers of instances
+    count as if they were.
     """
     whole = psutil.cpu_times()
     # The time of guests is in that of users too.
@@ -177,5 +179,6 @@ def cpu_s() -> CpuTimes:
     own_s = sum(
         table[pid].with_children_s for pid in with_descendants(table, {os.getpid()}) if pid in table
     )
+    own_s += KIN.look(table)
     idle_s = whole.idle + getattr(whole, "iowait", 0.0)
     return CpuTimes(elapsed_s, elapsed_s - idle_s, own_s)

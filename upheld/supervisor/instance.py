@@ -184,6 +184,7 @@ class Instance:
         self._started = request
         self._is_free = False
         reply = self._ask(request, START_S)
+        self._session.know_containers()
         assert isinstance(reply, Ready | StandingBy | Unsupported | Error | Failed)
         return reply
 

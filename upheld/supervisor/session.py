@@ -70,6 +70,11 @@ class Session:
         own.update(self.containers.pids() if self.containers else ())
         return sorted(own | {pid for pid in named if self._is_tagged(pid)})
 
+    def know_containers(self) -> None:
+        """Take the CPU of its containers from here on for that of this process's tree."""
+        if self.containers:
+            self.containers.pids()
+
     def pause(self) -> list[int]:
         """Stop every process, and return when every thread of each is stopped."""
         taken = self._signal(signal.SIGSTOP, settled=_STOPPED + _ASLEEP + DEAD)

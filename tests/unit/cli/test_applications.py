@@ -12,6 +12,7 @@ import pytest
 
 from upheld import cli
 from upheld.cli import designs, sweep
+from upheld.protocol.manifest import load
 from upheld.scaffold import new
 from upheld.sweep.points import CrashPoint, Result
 
@@ -123,3 +124,16 @@ def test_new_says_what_to_try(capsys: pytest.CaptureFixture[str]) -> None:
     assert cli.main(["new", "--application", "--json", "other"]) == 0
     files = [Path(file).name for file in json.loads(capsys.readouterr().out)["files"]]
     assert files == ["design.toml", "app.py", "orders.jsonl", "design.schema.json"]
+
+
+def test_changes_of_containers_to_disks_are_not_seen() -> None:
+    """The system calls of a process that the engine starts are asked of nobody."""
+    file = Path("shop", "design.toml")
+    lines = [
+        'image = "shop/orders:4"' if line.startswith("command =") else line
+        for line in file.read_text().splitlines()
+    ]
+    file.write_text("\n".join(lines))
+    design = load("shop")
+
+    assert sweep._not_watched(design) == f"{design.name} runs in containers, which nobody watches"

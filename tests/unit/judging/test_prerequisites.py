@@ -199,6 +199,19 @@ def test_an_application_without_an_adapter_is_judged_on_what_is_said_of_any() ->
     assert len(list(lacking(ROWS["G69.orderly-failure[relay-exactly_once]"], alone))) == 1
 
 
+def test_the_clock_of_a_container_is_that_of_the_machine() -> None:
+    """Variables of the harness do not reach it, so its clock cannot be set."""
+    orders = load(str(Path(__file__).parents[3] / "examples" / "orders"))
+    assert orders.application
+    process = orders.application.process["app"].model_copy(update={"image": "shop/orders:4"})
+    table = orders.application.model_copy(update={"process": {"app": process}})
+    design = orders.model_copy(update={"application": table})
+    reason = "orders runs in containers, which have the clock of this machine"
+
+    assert reason in lacking(saying(SETS_THE_CLOCK), design)
+    assert reason not in lacking(saying(SETS_THE_CLOCK), orders)
+
+
 @pytest.mark.parametrize(
     ("row", "placeholder"),
     [

@@ -40,6 +40,7 @@ COSTS = "{output.costs}"
 """
 
 
+COMMAND = 'command = ["{python}", "app.py"]'
 REFUNDS = """
 [input.refunds]
 sample = "orders.jsonl"
@@ -78,6 +79,18 @@ def test_a_bridge_answers_for_it(folder: Path) -> None:
     assert design.application
     assert design.application.role_in == "orders"
     assert design.application.input["orders"].sample == folder / "orders.jsonl"
+
+
+def test_a_process_may_be_a_container(folder: Path) -> None:
+    """Its command is for the entrypoint, so no such program has to be here."""
+    image = 'image = "shop/orders:4"\ncommand = ["--serve"]\nmount = { state_dir = "/data" }'
+    (folder / "design.toml").write_text(GOOD.replace(COMMAND, image))
+    design = load(str(folder))
+
+    assert design.images == {"app": "shop/orders:4"}
+    assert design.local_state  # a folder that has a place in it is kept
+    (folder / "design.toml").write_text(GOOD)
+    assert load(str(folder)).images == {}
 
 
 BY_LOG = '[signals]\nready = "log:started"\n\n[output.costs]'
@@ -377,6 +390,39 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "[process.app]",
             '[process.app-2]\ncommand = ["true"]\n[process.app]\ncount = 2',
             "two processes are called app-2",
+        ),
+        (COMMAND, "", "[process.app] needs a `command`, or an `image`."),
+        (COMMAND, "command = []", "[process.app] needs a `command`, or an `image`."),
+        (COMMAND, 'image = "a b"', "`process.app.image` is 'a b': "),
+        (
+            COMMAND,
+            f'{COMMAND}\nimage = "shop/orders:4"',
+            "[process.app] has {python}, the interpreter of the harness, which its `image` does",
+        ),
+        (
+            COMMAND,
+            f'{COMMAND}\nmount = {{ state_dir = "/data" }}',
+            "[process.app] has a `mount`, and no `image` to mount it in.",
+        ),
+        (
+            COMMAND,
+            'image = "shop/orders:4"\nmount = { state_dir = "data" }',
+            "`process.app.mount.state_dir` is 'data': it is the absolute path of a folder",
+        ),
+        (
+            COMMAND,
+            'image = "shop/orders:4"\nmount = { disk = "/data" }',
+            "`process.app.mount.disk` is 'disk': ",
+        ),
+        (
+            COMMAND,
+            'image = "shop/orders:4"\nmount = { state_dir = "/data", tmp_dir = "/data" }',
+            "[process.app] mounts two folders at /data.",
+        ),
+        (
+            'version = "1"',
+            'version = "1"\nimage = "shop/orders:4"',
+            "`image` is a field of [proc",
         ),
         (
             "[output.costs]",

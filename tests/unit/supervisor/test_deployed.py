@@ -8,7 +8,8 @@ from typing import Any
 
 import pytest
 
-from upheld.supervisor.deployed import last_words, parts
+from upheld.supervisor.contained import Contained, Mount
+from upheld.supervisor.deployed import last_words, of_caller, parts
 
 SPRING = """\
 ERROR --- [main] o.s.boot.SpringApplication : Application run failed
@@ -88,3 +89,57 @@ def test_a_process_that_is_told_no_port_says_nothing_by_http(told: str, tmp_path
     found = parts(tables, ready, {}, tmp_path)
 
     assert [bool(each.address) for each in found] == ([False, True] if told else [True, False])
+
+
+def test_a_container_is_told_the_places_of_its_folders_in_it(tmp_path: Path) -> None:
+    """A folder that it is not told of is not mounted; what is mounted is the harness's folder."""
+    (tmp_path / "app.tmpl").write_text("disk = {state_dir}\nca = {tmp_dir}")
+    names = {
+        "dir": str(tmp_path),
+        "state_dir": "/run/state",
+        "durable_dir": "/run/durable",
+        "tmp_dir": "/run/tmp",
+    }
+    table = {
+        "image": "shop/orders:4",
+        "command": ["--config", "{rendered}/conf/app.ini"],
+        "environment": {"DISK": "{state_dir}", "SHARED": "no"},
+        "mount": {"state_dir": "/data", "rendered": "/etc/app"},
+        "render": {"conf/app.ini": "{dir}/app.tmpl"},
+    }
+
+    (found,) = parts({"app": table}, "group", names, tmp_path / "rendered", {"TOKEN": "x"})
+
+    told = Contained.read(Path(found.command[-1]))
+    folder = tmp_path / "rendered" / "app"
+    assert (found.environment, found.is_contained) == ({}, True)
+    assert (told.image, told.command) == ("shop/orders:4", ("--config", "/etc/app/conf/app.ini"))
+    assert told.environment == {"TOKEN": "x", "DISK": "/data", "SHARED": "no"}
+    assert told.mounts == (
+        Mount("/run/state", "/data", is_read_only=False),
+        Mount("/run/tmp", "/run/tmp", is_read_only=False),
+        Mount(str(folder), "/etc/app", is_read_only=True),
+    )
+    assert (folder / "conf" / "app.ini").read_text() == "disk = /data\nca = /run/tmp"
+
+
+def test_another_user_reads_files_in_a_container_alone(tmp_path: Path) -> None:
+    """How it is started may hold a password, and is for the owner alone."""
+    (tmp_path / "app.tmpl").touch()
+    table = {"command": ["run"], "render": {"conf/app.ini": "{dir}/app.tmpl"}}
+    tables = {"app": table, "side": {**table, "image": "shop/orders:4"}}
+
+    own, contained = parts(tables, "group", {"dir": str(tmp_path)}, tmp_path / "rendered")
+
+    def modes(folder: Path) -> list[int]:
+        return [path.stat().st_mode & 0o777 for path in (folder, *sorted(folder.glob("**/*")))]
+
+    assert not own.is_contained
+    assert modes(tmp_path / "rendered" / "app") == [0o700, 0o700, 0o600]
+    assert modes(tmp_path / "rendered" / "side") == [0o755, 0o755, 0o644]
+    assert Path(contained.command[-1]).stat().st_mode & 0o777 == 0o600
+
+
+def test_a_variable_that_is_not_set_is_given_to_no_container() -> None:
+    """Those of the caller that nobody names are not given either."""
+    assert of_caller(["TOKEN", "OTHER"], {"TOKEN": "x", "PATH": "/bin"}) == {"TOKEN": "x"}

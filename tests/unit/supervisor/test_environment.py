@@ -46,6 +46,19 @@ def test_a_bridge_finds_the_harness() -> None:
     assert of_a_bridge(application(), RUN)["PYTHONPATH"] == "/somewhere"
 
 
+def test_what_stands_for_a_container_finds_the_engine(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The application itself is not told where the engine is."""
+    monkeypatch.setenv("DOCKER_HOST", "tcp://127.0.0.1:2375")
+    orders = application()
+    assert orders.application
+    process = orders.application.process["app"].model_copy(update={"image": "shop/orders:4"})
+    contained = application(process={"app": process})
+
+    assert of_a_bridge(contained, RUN)["DOCKER_HOST"] == "tcp://127.0.0.1:2375"
+    assert "DOCKER_HOST" not in environment_of(contained, RUN)
+    assert "DOCKER_HOST" not in of_a_bridge(orders, RUN)
+
+
 def test_a_secret_is_masked_whole() -> None:
     """Its name says nothing, and it is an address without a password."""
     environment_of(application(secrets=("DATABASE",)), RUN)

@@ -1,13 +1,15 @@
 """The processes of an instance are followed to their ends."""
 
 import signal
+from dataclasses import replace
 
 import pytest
-from children import child, scope
+from children import child, scope, started
 from miniatures import until
 
 from upheld.supervisor import session
 from upheld.supervisor.session import INSTANCE_TAG, Session
+from upheld.supervisor.stat import stat
 from upheld.verdicts import HarnessError
 
 
@@ -40,3 +42,49 @@ def test_a_process_that_ends_without_an_environment_stays_a_member(
     worker.kill()
     worker.wait()
     worker.close()
+
+
+class Contained:
+    """The containers of an instance, which note what strikes them, and what the leader did then."""
+
+    def __init__(self, leader: int) -> None:
+        self.leader = leader
+        self.struck: list[tuple[str, str]] = []
+
+    def pids(self) -> list[int]:
+        """Return one process that is the engine's."""
+        return [1 << 22]
+
+    def pause(self) -> None:
+        """Note it."""
+        self._note("pause")
+
+    def resume(self) -> None:
+        """Note it."""
+        self._note("resume")
+
+    def kill(self) -> list[int]:
+        """Note it."""
+        self._note("kill")
+        return self.pids()
+
+    def _note(self, what: str) -> None:
+        row = stat(f"/proc/{self.leader}/stat")
+        self.struck.append((what, row.state if row else "gone"))
+
+
+def test_a_container_is_struck_when_no_process_can_start_another_one() -> None:
+    """The leader is stopped by then, and is killed last; both are evidence."""
+    with started("sleep", "60") as leader:
+        containers = Contained(leader.pid)
+        session = replace(Session.of(leader, "tag"), containers=containers)  # type: ignore[arg-type]
+
+        assert session.pids() == [leader.pid, 1 << 22]
+        assert session.pause() == [leader.pid, 1 << 22]
+        session.step(0.01)
+        session.resume()
+        assert session.kill() == [leader.pid, 1 << 22]
+
+    assert [what for what, _ in containers.struck] == ["pause", "resume", "pause", "resume", "kill"]
+    assert containers.struck[0] == ("pause", "T")
+    assert containers.struck[-1] == ("kill", "T")
