@@ -5,7 +5,7 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -71,9 +71,9 @@ def judged(broker: Broker, out: Path, design: Path, *rows: str) -> list[RowResul
     return list(read(out / "report.jsonl")[0])
 
 
-def containers(engine: docker.DockerClient) -> list[Any]:
+def containers(engine: docker.DockerClient, **filters: str) -> list[Any]:
     """Return the containers of instances that the engine has."""
-    return list(engine.containers.list(all=True, filters={"label": INSTANCE_LABEL}))
+    return list(engine.api.containers(all=True, filters={"label": INSTANCE_LABEL, **filters}))
 
 
 def test_a_safe_service_is_upheld(
@@ -111,13 +111,14 @@ def test_no_container_outlives_a_harness_that_is_killed(
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,
     ) as harness:
-        assert _becomes(lambda: bool(containers(engine)), SEEN_S)
+        assert _becomes(lambda: bool(containers(engine, status="running")), SEEN_S)
         harness.send_signal(signal.SIGKILL)
 
     assert _becomes(lambda: containers(engine) == [], GONE_S)
 
 
-def _becomes(true: Any, within_s: float) -> bool:
+def _becomes(true: Callable[[], bool], within_s: float) -> bool:
+    """Wait for something, and return whether it came to be in time."""
     until = time.monotonic() + within_s
     while not true():
         if time.monotonic() > until:
