@@ -1,4 +1,4 @@
-"""An application that runs in containers is judged as one that runs on the machine."""
+"""An application in containers is judged as one that runs on the machine."""
 
 import shutil
 import signal
@@ -39,7 +39,7 @@ def engine() -> docker.DockerClient:
 
 
 def in_containers(folder: Path, service: Path, command: str) -> Path:
-    """Copy a service, whose process is a container with that command; return where it is."""
+    """Copy a service as a container with that command, and return where it is."""
     shutil.copytree(service, folder)
     shutil.copy(ORDERS / "orders.jsonl", folder)
     (folder / "app.py").unlink()  # the one of the image is run

@@ -9,7 +9,7 @@ from docker.errors import APIError
 
 
 class Engine:
-    """What the harness asks of docker's client, with the states of containers by their ids."""
+    """A client of an engine, with the states of containers by their ids."""
 
     def __init__(self, **states: str) -> None:
         self.states = states

@@ -104,7 +104,10 @@ class _Process:
     log: Log
 
     def pids(self) -> list[int]:
-        """Return the ids of its living processes; what stands for a container is none of them."""
+        """Return the ids of its living processes.
+
+        The process that stands for a container is none of them.
+        """
         return (self.session.containers or self.session).pids()
 
     def lines(self) -> list[str]:

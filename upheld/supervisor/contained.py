@@ -2,8 +2,10 @@
 
 It starts the container, passes its log on, hands it the signals that it gets itself, and ends with
 its exit code. So whatever starts and stops the processes of an application does the same with its
-containers. What strikes an instance strikes the containers by their label, through the engine: this
-process is killed as any other one, and cannot be asked to kill anything then.
+containers.
+
+This process cannot hand a SIGKILL on, since it dies of one. So a strike on an instance reaches its
+containers through the engine, by their label.
 """
 
 import contextlib
@@ -61,7 +63,10 @@ class Contained:
     mounts: tuple[Mount, ...]
 
     def write(self, file: Path) -> tuple[str, ...]:
-        """Write this to a file, which may hold passwords; return the command that starts it."""
+        """Write this to a file, and return the command that starts it.
+
+        The file may hold passwords.
+        """
         with open(file, "w", opener=private) as written:
             json.dump(asdict(self), written)
         return tuple(commands.own_module(MODULE, str(file)))

@@ -32,7 +32,7 @@ class Containers:
         self._first: dict[str, int] = {}  # container -> the process id of its first process
 
     def pids(self) -> list[int]:
-        """Return the ids of their living processes, as far as this machine's kernel has them."""
+        """Return the ids of their living processes that this machine's kernel has."""
         with _told("list"):
             for each in self._listed("running", "paused"):
                 if each not in self._first:

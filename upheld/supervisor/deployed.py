@@ -29,7 +29,10 @@ def credentials(client: Mapping[str, str]) -> dict[str, str]:
 
 
 def of_caller(names: Iterable[str], variables: Mapping[str, str]) -> dict[str, str]:
-    """Return those of these variables that are set: a container is given no other ones."""
+    """Return those of these variables that are set.
+
+    A container is given no other variable of its caller.
+    """
     return {name: variables[name] for name in names if name in variables}
 
 

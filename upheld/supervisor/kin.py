@@ -1,6 +1,7 @@
-"""The CPU that a run's containers have taken, whose processes are the engine's children.
+"""The CPU that a run's containers have taken.
 
-Without it their work would be that of others on this machine, and excuse a design that is late.
+Their processes are the engine's children. If their work was that of others on this machine, it
+would excuse a design that is late.
 """
 
 from collections.abc import Iterable
@@ -17,13 +18,13 @@ class _Root(NamedTuple):
 
 
 class Kin:
-    """The containers that this process knows, and the CPU-seconds of each when it was seen last."""
+    """The known containers, with the CPU-seconds of each when it was seen last."""
 
     def __init__(self) -> None:
         self._seconds: dict[_Root, float] = {}
 
     def look(self, table: dict[int, Stat], roots: Iterable[int] = ()) -> float:
-        """Return the CPU-seconds of all containers so far, those that have ended among them.
+        """Return the CPU-seconds of all containers so far, also of those that have ended.
 
         Args:
             table: All processes of the machine.

@@ -1,10 +1,12 @@
 """The images of an application are there before a broker starts for it."""
 
 import argparse
+import socket
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, NamedTuple
 
+import docker
 import pytest
 from docker.errors import DockerException, ImageNotFound
 
@@ -35,7 +37,7 @@ OURS = {"OSType": "linux", "Name": "here", "SecurityOptions": []}
 
 
 class Known(NamedTuple):
-    """What an engine knows, and what is pulled from its registry."""
+    """The images of an engine, and those that are pulled."""
 
     found: dict[str, str]
     pulled: list[str]
@@ -68,8 +70,8 @@ def known(monkeypatch: pytest.MonkeyPatch) -> Known:
     answering = SimpleNamespace(
         ping=lambda: True, info=lambda: OURS, images=SimpleNamespace(get=get)
     )
-    monkeypatch.setattr(engine.docker, "from_env", lambda **_: answering)
-    monkeypatch.setattr(engine.socket, "gethostname", lambda: "here")
+    monkeypatch.setattr(docker, "from_env", lambda **_: answering)
+    monkeypatch.setattr(socket, "gethostname", lambda: "here")
     monkeypatch.setattr(engine, "_pull", pull)
     return known
 
@@ -126,7 +128,7 @@ def test_an_engine_has_to_answer(design: Manifest, monkeypatch: pytest.MonkeyPat
     def from_env(**_: object) -> Any:
         raise DockerException("no socket")
 
-    monkeypatch.setattr(engine.docker, "from_env", from_env)
+    monkeypatch.setattr(docker, "from_env", from_env)
 
     assert refusal(design) == "no container engine answers."
 
@@ -134,13 +136,13 @@ def test_an_engine_has_to_answer(design: Manifest, monkeypatch: pytest.MonkeyPat
 @pytest.mark.usefixtures("known")
 def test_an_engine_elsewhere_is_refused(design: Manifest, monkeypatch: pytest.MonkeyPatch) -> None:
     """The broker's address, 127.0.0.1, would be another machine's there."""
-    monkeypatch.setattr(engine.socket, "gethostname", lambda: "elsewhere")
+    monkeypatch.setattr(socket, "gethostname", lambda: "elsewhere")
 
     assert refusal(design).startswith("the container engine gives no container the network of this")
 
 
 def test_an_image_that_prepare_makes_is_looked_for_later(known: Known, design: Manifest) -> None:
-    """All others are looked for before a broker starts, those of an earlier release too."""
+    """All others are looked for before a broker starts, also of an earlier release."""
     made = design.model_copy(update={"prepare": ("true",)})
     demand_images_early([made])
     assert known.pulled == []

@@ -72,7 +72,7 @@ def test_its_log_and_its_exit_code_are_those_of_the_container(
 
 
 def test_a_container_stands_in_the_network_of_the_machine(engine: Engine, tmp_path: Path) -> None:
-    """Its labels say whose it is; its entrypoint is the image's, and so are other variables."""
+    """Its labels say whose it is; its entrypoint is the image's."""
     run(of(tmp_path))
     host = engine.made["host_config"]
 
@@ -94,7 +94,7 @@ def test_files_that_a_container_leaves_can_be_removed(
     user: int,
     named: str | None,
 ) -> None:
-    """Root can remove those of every user; another user's container is that user's own."""
+    """Root can remove all of them; another user's container has that user."""
     tmp_path.chmod(0o700)
     monkeypatch.setattr(os, "geteuid", lambda: user)
     run(of(tmp_path))
@@ -128,7 +128,7 @@ def test_a_container_that_was_removed_was_killed(engine: Engine, tmp_path: Path)
     [(signal.SIGTERM, "SIGTERM"), (signal.SIGINT, "SIGINT"), (KILL, "SIGKILL")],
 )
 def test_signals_are_handed_on(tmp_path: Path, sent: signal.Signals, handed_on: str) -> None:
-    """One of them asks for a kill: this process can hand on no SIGKILL."""
+    """A kill has a signal of its own: this process can hand on no SIGKILL."""
     of(tmp_path).write(tmp_path / "app.json")
     support = str(Path(__file__).parents[2] / "support")
     own = os.environ | {"UPHELD_RUN": "0123456789ab", "UPHELD_INSTANCE": "tag"}

@@ -21,7 +21,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
 
 
 def test_a_pause_strikes_what_runs(engine: Engine) -> None:
-    """One that is paused already is left alone, and so is one that has ended."""
+    """A container that is paused already is left alone, and so is an ended one."""
     Containers("tag").pause()
 
     assert engine.asked == [("pause", "runs")]
@@ -29,14 +29,14 @@ def test_a_pause_strikes_what_runs(engine: Engine) -> None:
 
 
 def test_what_was_paused_goes_on(engine: Engine) -> None:
-    """One that runs is left alone."""
+    """A container that runs is left alone."""
     Containers("tag").resume()
 
     assert engine.asked == [("unpause", "rests")]
 
 
 def test_a_kill_leaves_no_container(engine: Engine) -> None:
-    """One that the engine was still making is looked for, too."""
+    """A container that the engine was still making is looked for, too."""
     engine.late = "late"
     Containers("tag").kill()
 

@@ -92,7 +92,7 @@ def test_a_process_that_is_told_no_port_says_nothing_by_http(told: str, tmp_path
 
 
 def test_a_container_is_told_the_places_of_its_folders_in_it(tmp_path: Path) -> None:
-    """A folder that it is not told of is not mounted; what is mounted is the harness's folder."""
+    """A folder that it is not told of is not mounted."""
     (tmp_path / "app.tmpl").write_text("disk = {state_dir}\nca = {tmp_dir}")
     names = {
         "dir": str(tmp_path),

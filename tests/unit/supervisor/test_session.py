@@ -45,7 +45,10 @@ def test_a_process_that_ends_without_an_environment_stays_a_member(
 
 
 class Contained:
-    """The containers of an instance, which note what strikes them, and what the leader did then."""
+    """The containers of an instance: they note what strikes them.
+
+    Beside it stands the state of the leader at that moment.
+    """
 
     def __init__(self, leader: int) -> None:
         self.leader = leader
