@@ -5,9 +5,12 @@ import subprocess
 import sys
 import tempfile
 from pathlib import Path
+from types import SimpleNamespace
 
+import docker
 import pytest
 
+from upheld.supervisor import reaper
 from upheld.supervisor.reaper import RunScope, members, sweep
 
 DEADLINE_S = 20.0
@@ -183,3 +186,31 @@ def test_a_live_run_is_not_swept() -> None:
     with RunScope() as run:
         assert sweep() == []
         assert run.scratch.exists()
+
+
+def test_a_container_that_the_engine_was_still_making_is_removed(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """The process that asked for it was killed meanwhile, and nobody else would end it."""
+    found = iter([["first"], ["late"]])
+    removed: list[str] = []
+
+    def listed(*, filters: dict[str, str], **how: bool) -> list[object]:
+        assert how == {"all": True, "ignore_removed": True}
+        assert filters == {"label": "upheld.run=0123456789ab"}
+        return [SimpleNamespace(id=each) for each in next(found)]
+
+    def remove(container: str, *, v: bool, force: bool) -> None:
+        assert v
+        assert force
+        removed.append(container)
+
+    engine = SimpleNamespace(
+        containers=SimpleNamespace(list=listed), api=SimpleNamespace(remove_container=remove)
+    )
+    monkeypatch.setattr(docker, "from_env", lambda **_: engine)
+    monkeypatch.setattr(reaper, "_MADE_S", 0)
+
+    reaper._remove_containers("0123456789ab", [])
+
+    assert removed == ["first", "late"]
