@@ -33,6 +33,7 @@ AGAIN_S: Final = 0.2  # a process that ends at once is not started without a pau
 HEARD_S: Final = 1.0  # for the end of a log, which a child of the process may keep open
 TOLD_LINES: Final = 5  # of its log, if it does not start
 OF_A_SIGNAL: Final = 128  # from here on an exit code says which signal ended what it ran
+SHOWN_BYTES: Final = 80
 
 
 class Process:
@@ -111,8 +112,13 @@ class Bridge(Design):
             "language": "any",
             "programs": list(programs),
             "modes": self.tables["modes"],
-            "capabilities": self.tables.get("capabilities", []),
+            "capabilities": self._capabilities(),
         }
+
+    def _capabilities(self) -> list[str]:
+        """Return what it offers: what its file says, and queries if it has any."""
+        asked = ["query"] if self.tables.get("query") else []
+        return [*self.tables.get("capabilities", []), *asked]
 
     def open(self, start: Message) -> Message:
         """Start the processes, and wait until they say that they are ready."""
@@ -157,6 +163,22 @@ class Bridge(Design):
             process.running.send_signal(self.stop_signal)
         for process in self.processes:
             process.wait()
+
+    def query(self, table: str, key: str) -> Message:
+        """Ask its process by HTTP for the value of a key, and pass on what it replies."""
+        parts = (process.part for process in self.processes)
+        address = deployed.address_of(self.tables["query"][table]["http"], parts, key)
+        status, body = deployed.asked(address)
+        if status == deployed.NO_ANSWER or status in deployed.NOT_READY:
+            return {"type": "not_ready"}
+        if status in deployed.NO_VALUE:
+            return {"type": "value", "value": None}
+        if status not in deployed.OK:
+            return error(f"{address} answers with status {status}")
+        try:
+            return {"type": "value", "value": body.decode()}
+        except UnicodeDecodeError:
+            return error(f"{address} answers with what is no UTF-8: {body[:SHOWN_BYTES]!r}")
 
     def _end(self, process: Process, code: int) -> NoReturn:
         """End with a process: nobody starts it again, and the others do not go on without it.

@@ -1,4 +1,4 @@
-@footprint
+@footprint @queries
 Feature: The table can be asked by key while the design runs
   Every instance is asked all the time, for one robot after the other: it answers that it is not ready, or the truth.
   Documented in: The Kafka Streams Experience Pt. 1, "What And Why?" and "Coming Soon…".

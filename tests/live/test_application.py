@@ -22,6 +22,12 @@ DIES = "G22.dies-after-a-commit[relay-exactly_once]"
 TOTALS = Path(__file__).parents[1] / "support" / "applications" / "totals"
 CHECKPOINTS = TOTALS.with_name("checkpoints")
 REFUNDS = TOTALS.with_name("refunds")
+SERVED = TOTALS.with_name("served")
+NEVER_WRONG = "G16.never-wrong[pulse-exactly_once]"
+COMMITTED_ONLY = "G53.committed-only[pulse-exactly_once]"
+SERVES_ALL = ("restored()\n    Served.totals = dict(totals)",) * 2
+SERVES_NOTHING_OF_BEFORE = (SERVES_ALL[0], "restored()\n    Served.totals = {}")
+SERVES_AT_ONCE = ("            Served.totals =", "        Served.totals =")
 # The offsets of the second input are committed when nothing is left to do.
 COMMITS_ONE_LATER = {
     "    while not stopping": "    later = dict[tuple[str, int], int]()\n    while not stopping",
@@ -232,6 +238,29 @@ def test_a_total_for_each_batch_is_compared_by_its_last_values(
     assert set(found.totals) == anomalies
     assert found.rests_on == ["last value per key", "prefix"]
     assert judge(tmp_path / "out" / found.history).verdict == verdict
+
+
+@pytest.mark.parametrize(
+    ("row", "change", "anomalies"),
+    [
+        (NEVER_WRONG, SERVES_ALL, set()),
+        (COMMITTED_ONLY, SERVES_ALL, set()),
+        (NEVER_WRONG, SERVES_NOTHING_OF_BEFORE, {"behind-commit"}),
+        (COMMITTED_ONLY, SERVES_AT_ONCE, {"uncommitted-visible"}),
+    ],
+    ids=["whole after a crash", "committed alone", "nothing after a crash", "uncommitted"],
+)
+def test_answers_by_http_are_compared_with_the_outputs(
+    broker: Broker, tmp_path: Path, row: str, change: tuple[str, str], anomalies: set[str]
+) -> None:
+    """Its answer for an account is the last visible total, also after a crash."""
+    design = varied(SERVED, tmp_path / "design", *change)
+
+    found = judged(broker, tmp_path / "out", design, row, name="served")
+
+    assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
+    assert set(found.totals) == anomalies
+    assert judge(tmp_path / "out" / found.history).verdict == found.verdict
 
 
 @pytest.mark.parametrize(

@@ -54,6 +54,30 @@ http.server.HTTPServer(('127.0.0.1', read.getint('app', 'port')), Health).serve_
 """
 
 
+ANSWERS = """
+import http.server, os
+
+class Table(http.server.BaseHTTPRequestHandler):
+    def do_GET(self):
+        key = self.path.removeprefix('/costs/')
+        self.send_response(int(key) if key.isdigit() else 200)
+        self.end_headers()
+        self.wfile.write(key.encode() if key != 'latin' else b'\\xe9')
+    def log_message(self, *_):
+        pass
+
+server = http.server.HTTPServer(('127.0.0.1', int(os.environ['TOLD'])), Table)
+print('up', flush=True)
+server.serve_forever()
+"""
+HANGS = """
+import os, socket, time
+server = socket.create_server(('127.0.0.1', int(os.environ['TOLD'])))
+print('up', flush=True)
+time.sleep(60)
+"""
+
+
 class Bridge:
     """A bridge over one application, and the conversation with it."""
 
@@ -204,6 +228,68 @@ def test_a_file_is_rendered_and_http_says_that_it_is_ready(
     assert again.ask(STOP) == {"type": "stopped"}
     assert again.log.read_text().splitlines() == ["broker:9092 {other}", "503", "200"]
     again.close()
+
+
+def asking(made: Bridge, folder: Path) -> Bridge:
+    """Return a bridge over the same application, which answers queries at a port."""
+    made.close()
+    file = folder / "design.toml"
+    lines = [
+        'TOLD = "{port}"' if line.startswith("TOLD") else line
+        for line in file.read_text().splitlines()
+    ]
+    lines += ["[query.costs]", 'http = "http://127.0.0.1:{port}/costs/{key}"']
+    file.write_text("\n".join(lines))
+    return Bridge.of(file)
+
+
+@pytest.mark.parametrize(
+    ("key", "answer"),
+    [
+        ("a/b c", {"type": "value", "value": "a%2Fb%20c"}),
+        ("404", {"type": "value", "value": None}),
+        ("204", {"type": "value", "value": None}),
+        ("503", {"type": "not_ready"}),
+        ("421", {"type": "not_ready"}),
+        ("307", {"type": "not_ready"}),
+    ],
+)
+def test_a_query_is_asked_by_http(
+    bridge: Callable[..., Bridge], tmp_path: Path, key: str, answer: dict[str, Any]
+) -> None:
+    """The key is quoted; the status says whether there is a value, or who has it."""
+    asked = asking(bridge(ANSWERS), tmp_path)
+    query = {"type": "query", "table": "costs", "key": key}
+
+    assert asked.ask({"type": "hello"})["capabilities"] == ["query"]
+    assert asked.ask(START)["type"] == "ready"
+    assert asked.ask(query) == answer
+    asked.close()
+
+
+def test_an_answer_that_is_none_is_an_error(bridge: Callable[..., Bridge], tmp_path: Path) -> None:
+    """The sentence has the address and what it said."""
+    asked = asking(bridge(ANSWERS), tmp_path)
+    asked.ask(START)
+    query = {"type": "query", "table": "costs"}
+
+    refused = asked.ask(query | {"key": "403"})
+    unreadable = asked.ask(query | {"key": "latin"})
+
+    assert refused["message"].endswith("/costs/403 answers with status 403")
+    assert unreadable["message"].endswith("/costs/latin answers with what is no UTF-8: b'\\xe9'")
+    asked.close()
+
+
+def test_a_service_that_does_not_answer_is_not_ready(
+    bridge: Callable[..., Bridge], tmp_path: Path
+) -> None:
+    """The harness is answered before it gives up."""
+    asked = asking(bridge(HANGS), tmp_path)
+    asked.ask(START)
+
+    assert asked.ask({"type": "query", "table": "costs", "key": "a"}) == {"type": "not_ready"}
+    asked.close()
 
 
 def test_it_is_ended_by_its_signal(bridge: Callable[..., Bridge]) -> None:

@@ -3,14 +3,13 @@
 They are there all the time.
 """
 
-from collections.abc import Iterator
-
 from upheld.checks.merged import is_ahead
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
+from upheld.checks.tables import Table, shown, table_of
 from upheld.checks.view import View, show, text, view_of
 from upheld.history import History
-from upheld.history.events import Answer, Instance, Record
-from upheld.programs import Diagnosis, Progress, Unreadable, Value
+from upheld.history.events import Answer, AnyEvent, Instance, Notice, Record
+from upheld.programs import Progress
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 
@@ -27,44 +26,32 @@ def answers(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     given = _given(history, application)
+    table = table_of(view)
+    _demand_order(view)
     found = list(view.foreign)
     said_before: dict[tuple[str, bytes], Progress] = {}
     visible: dict[bytes, Progress] = {}  # as the history goes on
     at_start: dict[str, dict[bytes, Progress]] = {}
-    outputs = {id(o.record): o for each in view.outputs.values() for o in each if not o.anomaly}
+    rows = {id(output.record): progress for output, progress in table.progressed()}
     for event in history.events:
-        if isinstance(event, Record) and (output := outputs.get(id(event))):
-            visible[event.key or b""] = output.progress
-        elif (
-            isinstance(event, Instance)
-            and event.application == application
-            and event.event == "started"
-        ):
-            at_start[event.name] = dict(visible)
-            said_before = {
-                (name, key): said for (name, key), said in said_before.items() if name != event.name
-            }
+        if isinstance(event, Record) and (row := rows.get(id(event))):
+            visible[event.key or b""] = row
+        elif name := _begun(view, event):
+            at_start[name] = dict(visible)
+            said_before = {(of, key): said for (of, key), said in said_before.items() if of != name}
         elif isinstance(event, Answer) and event.application == application and event.ready:
-            progress = _progress(view, event)
+            progress = table.progress(event)
             if isinstance(progress, Anomaly):
                 found.append(progress)
                 continue
-            shown = (
-                f"{event.name} answered {text(event.key)} with {_shown(event)} at {event.at_ms} ms"
-            )
             due = at_start.get(event.name, {}).get(event.key)
             before = said_before.get((event.name, event.key))
-            if due and not is_ahead(progress, due):
-                said = (
-                    f"{shown}, which holds {progress} records of its topics; {due} were visible "
-                    "when it began"
-                )
+            said = f"{table.said(event)}, which {table.holds(progress)}"
+            if due and _is_older(table, event.key, progress, due):
+                said += f"; {table.were_visible(due)} when it began"
                 found.append(view.anomaly("behind-commit", said, event.key))
-            elif before and not is_ahead(progress, before):
-                said = (
-                    f"{shown}, which holds {progress} records of its topics; it had answered with "
-                    f"{before} before"
-                )
+            elif before and _is_older(table, event.key, progress, before):
+                said += f"; it had answered with {table.name(before)} before"
                 found.append(view.anomaly("reordered", said, event.key))
             said_before[event.name, event.key] = progress
     if not found and not any(answer.ready and at_start.get(answer.name) for answer in given):
@@ -72,6 +59,37 @@ def answers(history: History, application: str) -> list[Anomaly]:
             "nobody answered who began when rows were visible, so none could be missing"
         )
     return found
+
+
+def _demand_order(view: View) -> None:
+    """Demand that it is known which of two outputs is the older one.
+
+    Raises:
+        NotOffered: Outputs may come again, and they may be others then.
+    """
+    if view.program.is_last_alone and not view.exactly_once:
+        raise NotOffered(
+            "its keys have different numbers of outputs, and some may come again after a fault, so "
+            "that nobody can say which answers are older"
+        )
+
+
+def _begun(view: View, event: AnyEvent) -> str:
+    """Return the name of the instance that an event begins, if it begins one.
+
+    An application without an adapter begins anew if its supervisor starts it again.
+    """
+    name = view.application.name
+    if isinstance(event, Instance) and (event.application, event.event) == (name, "started"):
+        return event.name
+    if isinstance(event, Notice) and (event.application, event.code) == (name, "recovered"):
+        return event.name if view.application.contract else ""
+    return ""
+
+
+def _is_older(table: Table, key: bytes, progress: Progress, other: Progress) -> bool:
+    """Return whether an answer is older than what was seen before, and may not be."""
+    return not is_ahead(progress, other) and not is_ahead(progress, table.least(key, other))
 
 
 @check(
@@ -87,7 +105,8 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     given = _given(history, application)
     ready = [answer for answer in given if answer.ready]
-    judged = (_progress(view, answer) for answer in ready)
+    table = table_of(view)
+    judged = (table.progress(answer) for answer in ready)
     found = [each for each in judged if isinstance(each, Anomaly)]
     if not found and len({(answer.key, answer.value) for answer in ready}) == len(
         {answer.key for answer in ready}
@@ -110,7 +129,8 @@ def answered(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     found = list[Anomaly]()
     asked = _asked(history, application)
-    if missing := view.states.keys() - {key for _, key in asked}:
+    table = table_of(view)
+    if missing := table.keys() - {key for _, key in asked}:
         raise Inconclusive(f"nobody was asked for {text(min(missing))}")
     for (name, key), answer in asked.items():
         if answer is None:
@@ -118,9 +138,9 @@ def answered(history: History, application: str) -> list[Anomaly]:
             found.append(view.anomaly("stuck", said, key))
             continue
         rows = [o.record for o in view.outputs.get(key, [])]
-        due = view.content(rows[-1]) if rows else None
-        if _value(view, answer) != due:
-            said = f"{name} answers {text(key)} with {_shown(answer)}, and its last visible row is "
+        due = table.row(rows[-1]) if rows else None
+        if table.value(answer) != due:
+            said = f"{name} answers {text(key)} with {shown(answer)}, and its last visible row is "
             said += f"{show(due)} at {rows[-1].at}" if due else "none"
             found.append(view.anomaly("behind-commit", said, key))
     return [*view.foreign, *found]
@@ -198,60 +218,3 @@ def _given(history: History, application: str) -> list[Answer]:
     if not given:
         raise NotOffered("the design's table cannot be asked (capability query)")
     return given
-
-
-def _value(view: View, answer: Answer) -> Value | None:
-    """Return the row of an answer; None if the answer is that there is none.
-
-    A row that breaks the contract says so in its place.
-    """
-    assert view.program.stored_value
-    try:
-        return (
-            None
-            if answer.value is None
-            else view.program.stored_value(text(answer.key), answer.value)
-        )
-    except Unreadable as error:
-        return (error.why,)
-
-
-def _shown(answer: Answer) -> str:
-    return "nothing" if answer.value is None else answer.value[:200]
-
-
-def _progress(view: View, answer: Answer) -> Progress | Anomaly:
-    """Return how many of its key's records an answer holds.
-
-    An answer that is no row, or was not visible yet, is an anomaly.
-    """
-    assert view.merged
-    value = _value(view, answer)
-    if value is None:
-        return tuple(0 for _ in view.merged.whole(answer.key))
-    shown = f"{answer.name} answered {text(answer.key)} with {_shown(answer)} at {answer.at_ms} ms"
-    progress = (
-        view.merged.progress(answer.key, value)
-        if len(value) > 1
-        else Diagnosis("phantom", str(value[0]))
-    )
-    if isinstance(progress, Diagnosis):
-        return view.anomaly(progress.name, f"{shown}: {progress.why}", answer.key)
-    if not any(_is_seen(answer, record) for record in _rows(view, answer.key, value)):
-        return view.anomaly(
-            "uncommitted-visible",
-            f"{shown}, which no reader of committed data saw then",
-            answer.key,
-        )
-    return progress
-
-
-def _rows(view: View, key: bytes, value: Value) -> Iterator[Record]:
-    """Go through the visible rows with this value."""
-    for output in view.outputs.get(key, []):
-        if not output.anomaly and view.program.value_of(output.record) == value:
-            yield output.record
-
-
-def _is_seen(answer: Answer, record: Record) -> bool:
-    return record.offset < answer.stable.get(f"{record.topic}-{record.partition}", 0)

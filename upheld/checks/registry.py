@@ -34,11 +34,14 @@ RELATION: Final = (
 # The needs of a check that compares outputs with the model of the input.
 OUTPUTS: Final = frozenset({Need.INPUT, Need.START, Need.MARK})
 
+# The checks of answers, which are compared with one visible output, and with no oracle.
+OF_QUERIES: Final = frozenset({"answers", "committed-answers", "answered", "online"})
+
 # The checks that need no more of a key's outputs than the last one.
-BY_LAST_VALUE: Final = frozenset({"relation", "fold"})
+BY_LAST_VALUE: Final = frozenset({"relation", "fold", *OF_QUERIES})
 
 # The checks of the application as a whole, which each output that can be judged shows.
-OF_ANY_OUTPUT: Final = frozenset({"owners"})
+OF_ANY_OUTPUT: Final = frozenset({"owners", *OF_QUERIES})
 
 CHECKS: Final[dict[str, Check]] = {}
 ANOMALIES: Final[dict[str, tuple[str, ...]]] = {}  # of each check, for `explain` and the lint

@@ -26,7 +26,14 @@ from upheld.spec.depths import DEPTHS
 from upheld.spec.explain import Listing
 from upheld.spec.gherkin import Row
 from upheld.spec.power import power, power_together
-from upheld.spec.selection import RELEASES_TAG, Request, chosen_rows, demand_specs, newer_rows
+from upheld.spec.selection import (
+    QUERIES_TAG,
+    RELEASES_TAG,
+    Request,
+    chosen_rows,
+    demand_specs,
+    newer_rows,
+)
 from upheld.text import visible_data, wrapped
 from upheld.ui.console import console, width
 from upheld.verdicts import Verdict
@@ -206,16 +213,26 @@ def _why_not(design: Manifest, rows: Iterable[Row]) -> str:
     for row in rows:
         programs |= {program: None for program, _ in row.needs if program not in design.programs}
         modes |= {mode: None for _, mode in row.needs if mode not in design.modes}
-    if design.application and not any(row.shape for row in rows):
-        return f"the promise hangs on a program of the suite, which {design.name} does not run"
-    if programs and design.application:
-        others = " or ".join(sorted({row.shape or "" for row in rows} - {"", *OF_APPLICATIONS}))
-        return f"{design.name} has the shape {design.application.shape}, unlike a {others}"
+    if design.application and (why := _why_no_application(rows)):
+        return f"{design.name} {why}"
     if programs:
         return f"{design.name} has no program {' or '.join(sorted(programs))}"
     if modes:
         return f"{design.name} has no mode {' or '.join(sorted(modes))}"
     return f"{design.name} is judged on other rows"
+
+
+def _why_no_application(rows: Iterable[Row]) -> str:
+    """Return why these rows are for no application without an adapter; empty if others are."""
+    rows = list(rows)
+    if all(QUERIES_TAG in row.tags for row in rows):
+        return "answers for no key of an output ([query.X] in design.toml)"
+    shapes = {row.shape for row in rows if row.shape}
+    if not shapes:
+        return "runs no program of the suite, on which the promise hangs"
+    if others := " or ".join(sorted(shapes.difference(OF_APPLICATIONS))):
+        return f"is no {others}"
+    return ""
 
 
 def _data(

@@ -17,6 +17,7 @@ from upheld.errors import UsageProblem
 from upheld.programs.modelled import contract_of, first_difference
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import FIXED, Subject
+from upheld.supervisor.deployed import OK
 
 Mark = Literal["fine", "note", "wrong"]
 MARKS: Final[dict[Mark, str]] = {"fine": "✓", "note": "!", "wrong": "✗"}
@@ -504,6 +505,33 @@ def _is_whole(seen: Seen) -> bool:
     )
 
 
+def _query(case: Case) -> Iterator[Finding]:
+    """Say whether it answers for the key of its last output with that output."""
+    query = case.seen.query
+    if query is None:
+        return
+    if query.fits:
+        yield Finding("query", "fine", f"it answers for {query.key} with its last output")
+    elif query.status in OK:
+        yield Finding(
+            "query",
+            "wrong",
+            f"it answers for {query.key} with {query.said}, and its last output is {query.last}",
+            "name in `ignore` of the output what differs by itself; or in `fields` of "
+            f"[query.{query.output}] the places that have to be alike, such as "
+            'fields = { "$.balance" = "$.total" }',
+        )
+    else:
+        said = f"with status {query.status}" if query.status else "nothing"
+        yield Finding(
+            "query",
+            "wrong",
+            f"it has said something of {query.key}, and {query.address} answers {said}",
+            f"see `http` of [query.{query.output}]; a status from 200 to 299 has the value, 404 is "
+            "that there is none, and 503 that it is not ready",
+        )
+
+
 def _end(case: Case) -> Iterator[Finding]:
     end = case.seen.end
     if end is None:
@@ -577,6 +605,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     _commits,
     _progress,
     _model,
+    _query,
     _end,
     _peers,
     _clients,

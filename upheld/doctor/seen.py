@@ -55,6 +55,18 @@ class Outputs(_Seen):
     aborted: int = 0  # outputs of records that no reader of committed data gets
 
 
+class Query(_Seen):
+    """The answer for the key of its last output."""
+
+    output: str  # its role
+    key: str
+    address: str
+    status: int  # of HTTP; 0: no answer came
+    said: str = ""
+    last: str = ""  # the output that it has to be
+    fits: bool = False
+
+
 class End(_Seen):
     """How it ended after the signal."""
 
@@ -90,6 +102,7 @@ class Seen(_Seen):
     topics: Topics
     commits: Commits = Commits()
     outputs: dict[str, Outputs] = {}  # by the role of the output
+    query: Query | None = None  # None: it was not asked
     end: End | None = None
     breach: str = ""
     peers: tuple[str, ...] = ()

@@ -23,6 +23,7 @@ from upheld.commands import PYTHON, filled
 from upheld.doctor import seen as s
 from upheld.doctor.fence import Address, outside, resolved
 from upheld.doctor.outputs import judged, told_apart
+from upheld.doctor.queries import answer, last_of
 from upheld.doctor.wire import COMMITTED_ONLY, LATEST, Wire
 from upheld.errors import MachineProblem
 from upheld.generators.inputs import made_for
@@ -34,6 +35,7 @@ from upheld.injectors.proxy.security import Security, secured
 from upheld.kafka.feed import Feed
 from upheld.kafka.reader import recorded
 from upheld.kafka.reading import Reading
+from upheld.programs.modelled import contract_of
 from upheld.protocol.manifest import Manifest
 from upheld.reading import read_bytes
 from upheld.supervisor import deployed
@@ -55,6 +57,7 @@ TRANSACTION_MS: Final = 10_000
 COMMIT_MS: Final = 100
 LOOK_S: Final = 0.05
 SETTLE_S: Final = 0.3
+ANSWER_S: Final = 2.0  # until it answers with an output that is visible
 GONE_S: Final = 5.0  # after a kill
 LEAVE_S: Final = 1.0  # until the broker has seen that a member leaves its group
 LOG_LINES: Final = 8
@@ -195,6 +198,7 @@ class _Visit:
         self.sent: list[Send] = []
         self.peers: set[Address] = set()
         self.over = threading.Event()
+        self.query: s.Query | None = None
         self.end: s.End | None = None
         self.ready_s: float | None = None
         self.ran_s = 0.0
@@ -330,6 +334,7 @@ class _Visit:
         self._second()
         self._until(self._is_settled, self.patience.idle_s)
         self._pause(SETTLE_S)
+        self._until(self._answers, ANSWER_S)
 
     def _second(self) -> None:
         """Give it the later records; if a commit may come too early, hold its outputs back first.
@@ -530,6 +535,18 @@ class _Visit:
                 return True
         return False
 
+    def _answers(self) -> bool:
+        """Ask it for the key of its last output; return whether nothing else is to be asked."""
+        contract = contract_of(self.manifest)
+        assert contract
+        own = next((each for each in contract.outputs if each.asked is not None), None)
+        last = last_of(self._records(self.outputs[own.writes])) if own else None
+        if own is None or last is None:
+            return True
+        http = self.subject.query[own.writes].http
+        self.query = answer(own, http, [each.part for each in self.processes], last)
+        return self.query.fits
+
     def _ends(self) -> list[tuple[dict[int, int], dict[int, int]]]:
         """Return where each output is stable to, and where it ends, by partition."""
         return [self.reading.ends(topic, PARTITIONS) for topic in self.outputs.values()]
@@ -589,6 +606,7 @@ class _Visit:
                     role: judged(outputs[role], aborted, table.format)
                     for role, table in self.subject.output.items()
                 },
+                query=self.query,
                 end=self.end,
                 breach=breach,
                 peers=tuple(sorted(f"{host}:{port}" for host, port in self.peers)),

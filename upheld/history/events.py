@@ -176,6 +176,9 @@ class FurtherOutput(BaseModel):
     identity: str | None = Field(
         default=None, description="the path of a field by which outputs are told apart"
     )
+    asked: dict[str, str] | None = Field(
+        default=None, description="as of the first output, where the application is asked for keys"
+    )
 
 
 class Contract(BaseModel):
@@ -210,6 +213,11 @@ class Contract(BaseModel):
         description="role of an input -> the path of a field by which its records are told apart; "
         "only where an output has an identity",
     )
+    asked: dict[str, str] | None = Field(
+        default=None,
+        description="place in an answer -> the place in the output that it has to be; none: the "
+        "whole answer is the output; null where the application is not asked for keys of it",
+    )
     further: tuple[FurtherOutput, ...] = Field(
         default=(), description="its outputs beside the first one, each of which is judged alike"
     )
@@ -224,6 +232,11 @@ class Contract(BaseModel):
     def inputs(self) -> tuple[str, ...]:
         """The roles of the topics that it reads, the first one first."""
         return (self.reads, *self.also_reads)
+
+    @property
+    def table(self) -> str:
+        """The role of the output for whose keys it is asked; empty if for none."""
+        return next((each.writes for each in self.outputs if each.asked is not None), "")
 
     @property
     def roles(self) -> tuple[str, ...]:

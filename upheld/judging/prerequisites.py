@@ -5,7 +5,7 @@ If only a running design shows a lack, such as a request that it never sends, th
 it.
 """
 
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final
 
@@ -22,6 +22,7 @@ from upheld.verdicts import Cannot, MachineLacks, NotOffered
 STORE: Final = "state store"  # the setting of that name
 PROTOCOL: Final = "group protocol"  # another one
 SETS_THE_CLOCK: Final = "its wall clock can be set"
+ANOTHER_ANSWERS: Final = "the other instances answer all the time"
 STORES: Final = (Capability.SQLITE, Capability.REDIS, Capability.CASSANDRA)
 
 
@@ -71,7 +72,7 @@ OFFERS: Final = (
         (
             "no answer is wrong, uncommitted or older than what was visible before",
             "no answer holds uncommitted data",
-            "the other instances answer all the time",
+            ANOTHER_ANSWERS,
             "it answers every key with the last row of its table within {duration:Duration}",
         ),
     ),
@@ -221,13 +222,39 @@ def _beyond(row: Row, design: Manifest) -> Iterator[str]:
     """Go through the reasons why an application without an adapter cannot be judged on a row."""
     assert design.application
     name = design.name
-    told = set(design.application.placeholders())
+    yield from _untold(row, design, set(design.application.placeholders()))
     for template, words in OF_GROUPS.items():
         if design.progress in words and any(fits(template, step.text) for step in row.steps):
             yield (
                 f"the committed offsets of {name} do not say how far its outputs are "
                 f'(progress = "{design.progress}")'
             )
+    if design.images and any(step.text == SETS_THE_CLOCK for step in row.steps):
+        yield f"{name} runs in containers, which have the clock of this machine"
+    if any(fits(ANOTHER_ANSWERS, step.text) for step in row.steps):
+        yield from (
+            f"{name} does not say that each instance answers for every key ([query.{role}] "
+            "everywhere)"
+            for role, query in design.application.query.items()
+            if not query.everywhere
+        )
+    is_waited_for = any(fits(each, step.text) for step in row.steps for each in WAIT_FOR_ITS_END)
+    if design.application.restart == "on-exit" and is_waited_for:
+        yield (
+            f"{name} is started again at once when it ends (restart), so what it leaves behind is "
+            "not seen"
+        )
+
+
+def _untold(row: Row, design: Manifest, told: Collection[str]) -> Iterator[str]:
+    """Go through the reasons for which a setting of a row does not reach an application.
+
+    Args:
+        row: The row.
+        design: The application.
+        told: The placeholders in its texts.
+    """
+    name = design.name
     for setting, placeholder in SETTINGS.items():
         is_shortened = design.timeouts == "shortened" or row.mode != "exactly_once"
         if setting == TRANSACTION_TIMEOUT and is_shortened:
@@ -238,14 +265,6 @@ def _beyond(row: Row, design: Manifest) -> Iterator[str]:
         if placeholder not in told and any(said in step.text for step in row.steps):
             setting = placeholder.removesuffix("_ms").replace("_", " ")
             yield f"{name} is not told its {setting}: design.toml has no {{{placeholder}}}"
-    if design.images and any(step.text == SETS_THE_CLOCK for step in row.steps):
-        yield f"{name} runs in containers, which have the clock of this machine"
-    is_waited_for = any(fits(each, step.text) for step in row.steps for each in WAIT_FOR_ITS_END)
-    if design.application.restart == "on-exit" and is_waited_for:
-        yield (
-            f"{name} is started again at once when it ends (restart), so what it leaves behind is "
-            "not seen"
-        )
 
 
 def not_installed(row: Row) -> Iterator[str]:

@@ -445,10 +445,10 @@ class Itself:
         """Return the value of an output without the fields that are not compared."""
         known = self.history.count(Answered)
         if self._types[0] != known:
-            self._types = (known, self._unstable())
+            self._types = (known, self.unstable())
         return value_of(self.contract, self._types[1], record)
 
-    def _unstable(self) -> dict[str, frozenset[str] | None]:
+    def unstable(self) -> dict[str, frozenset[str] | None]:
         """Return the unstable fields, each with the types that it has without a fault."""
         found: dict[str, frozenset[str] | None] = {}
         for answer in self.answers():

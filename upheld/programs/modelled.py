@@ -34,7 +34,7 @@ from upheld.programs.contract import (
     Value,
     no_lineage,
 )
-from upheld.protocol.json_path import JsonPath, Step
+from upheld.protocol.json_path import JsonPath
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.model_file import READS, Loaded, models_in
 from upheld.protocol.subject import Subject
@@ -124,19 +124,8 @@ def value_of(contract: Contract, record: Record) -> Value:
     except ValueError:
         raise Unreadable(f"{record.at} is no JSON, and the output is declared as json") from None
     for path in contract.ignore:
-        _take_out(value, JsonPath.read(path).steps)
+        JsonPath.read(path).take_out(value)
     return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
-
-
-def _take_out(value: object, steps: Sequence[Step]) -> None:
-    """Take a field out, if it is there; an item of a list leaves its place."""
-    *way, last = steps
-    inner = JsonPath("", tuple(way)).found(value)
-    match inner, last:
-        case dict(), str():
-            inner.pop(last, None)
-        case list(), int() if -len(inner) <= last < len(inner):
-            inner[last] = None
 
 
 def _known(contract: Contract) -> Loaded:
@@ -195,9 +184,16 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
             format=WRITTEN[program.name],
             compared_with=design.compared_with,
         )
+    asked = {name: query.fields for name, query in subject.query.items()}
     (role, output), *others = subject.output.items()
     further = (
-        FurtherOutput(writes=name, format=each.format, ignore=each.ignore, identity=each.identity)
+        FurtherOutput(
+            writes=name,
+            format=each.format,
+            ignore=each.ignore,
+            identity=each.identity,
+            asked=asked.get(name),
+        )
         for name, each in others
     )
     return Contract(
@@ -212,6 +208,7 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
         identity=output.identity,
         also_reads=tuple(subject.input)[1:],
         unique=_unique_of(subject),
+        asked=asked.get(role),
         further=tuple(further),
     )
 

@@ -76,6 +76,19 @@ class JsonPath:
         """
         return _replaced(value, self.steps, new)
 
+    def take_out(self, value: object) -> None:
+        """Take the place out of a value, if it is there.
+
+        In place of an item of a list is null then.
+        """
+        *way, last = self.steps
+        inner: object = JsonPath("", tuple(way)).found(value)
+        match inner, last:
+            case dict(), str():
+                inner.pop(last, None)
+            case list(), int() if -len(inner) <= last < len(inner):
+                inner[last] = None
+
 
 def _inner(value: object, step: Step) -> Any:
     """Return what a step leads to, or `MISSING`."""

@@ -462,6 +462,7 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
             raise UsageProblem(
                 f"{file}: `capabilities` names {name}, which an application cannot offer without "
                 f"an adapter; it can offer {', '.join(ALONE)}."
+                f"{' [query.X] says how it answers queries.' if name == Capability.QUERY else ''}"
             )
     read = subject.read(file, {name: fields.pop(name) for name in subject.FIELDS if name in fields})
     _demand_group(file, read, fields)
@@ -470,6 +471,9 @@ def _with_a_bridge(file: Path, fields: dict[str, object]) -> dict[str, object]:
     if isinstance(cannot, list):
         cannot = [*cannot, *(each for each in _limits_of(read) if each not in cannot)]
     programs = tuple(INSTANCES[shape] for shape in OF_APPLICATIONS)
+    offered = fields.get("capabilities", [])
+    if read.query and isinstance(offered, list):
+        fields["capabilities"] = [*offered, Capability.QUERY]
     return fields | {
         "application": read,
         "command": [PYTHON, "-m", BRIDGE, str(file), *programs],

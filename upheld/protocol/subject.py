@@ -50,6 +50,7 @@ GROUP: Final = "group"  # the sign of readiness that an application gives by its
 TEMPLATED: Final = "templated"
 MOST_INPUTS: Final = 4
 MOST_OUTPUTS: Final = 8  # each is read again and again while a row runs
+MOST_QUERIES: Final = 1  # each instance is asked again and again while a row runs
 MOST_PROCESSES: Final = 8  # of an instance: there may be three instances on a few cores
 FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
@@ -68,6 +69,8 @@ MOUNTED: Final = {
     "ca_file": True,
 }
 Mounted = Literal["state_dir", "durable_dir", "tmp_dir", "rendered"]
+KEY: Final = "key"  # the placeholder of a query for the key that is asked for
+WHOLE: Final = "$"  # the place of a whole value
 _PLACEHOLDER: Final = re.compile(r"\{([a-z_]+(?:\.[\w-]+)?)\}")
 
 _ADDRESS: Final = re.compile(r"http://(127\.0\.0\.1|localhost):(\{port\}|\d{1,5})(/|$)")
@@ -115,6 +118,21 @@ def _sign(text: str) -> str:
     return text
 
 
+def _address(text: str) -> str:
+    """Refuse an address of a query with no port, or with no key."""
+    _demand_known("http", text, ("port", KEY))
+    if not _ADDRESS.match(text):
+        raise ValueError("an address is http://127.0.0.1:{port}/ or one with another path")
+    if f"{{{KEY}}}" not in text:
+        raise ValueError("an address has {key} in it, where the key stands that is asked for")
+    return text
+
+
+def _place(text: str) -> str:
+    """Refuse a text that is neither a path nor the whole value."""
+    return text if text == WHOLE else _path(text)
+
+
 Topic = Annotated[str, Field(min_length=1, max_length=249, pattern=r"^[A-Za-z0-9._-]+$")]
 
 
@@ -134,6 +152,7 @@ def _target(text: str) -> str:
     return text
 
 
+Place = Annotated[str, AfterValidator(_place)]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$", max_length=200)]
 Image = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w./:@-]*$", max_length=300)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
@@ -238,6 +257,25 @@ class SignalsTable(_Table):
     )
 
 
+class QueryTable(_Table):
+    """How an application answers for keys of an output: its last visible value."""
+
+    http: Annotated[str, AfterValidator(_address)] = Field(
+        description="the address that is asked for a key, such as "
+        "http://127.0.0.1:{port}/totals/{key}; a status from 200 to 299 has the value, 404 is that "
+        "there is none, and 503 that it is not ready",
+    )
+    fields: dict[Place, Place] = Field(
+        default={},
+        description="place in an answer -> the place in the output that it has to be, such as "
+        "$.balance -> $.total; if there are none, the whole answer has to be the output",
+    )
+    everywhere: bool = Field(
+        default=False,
+        description="whether each instance answers for every key, also when another one has died",
+    )
+
+
 def _oracle(name: str) -> str:
     """Refuse an oracle that there is not."""
     if name != ITSELF and not is_place(name):
@@ -282,6 +320,11 @@ class Subject(_Table):
         min_length=1,
         max_length=MOST_PROCESSES,
         description="name -> how it is started; an instance has all of them",
+    )
+    query: dict[Name, QueryTable] = Field(
+        default={},
+        max_length=MOST_QUERIES,
+        description="name of an output -> how it is asked for the last value of a key",
     )
     signals: SignalsTable = Field(
         default=SignalsTable(), description="how a process is known to be ready, and is ended"
@@ -330,6 +373,7 @@ class Subject(_Table):
         self._demand_starts()
         self._demand_credentials(used)
         self._demand_identities()
+        self._demand_queries()
         for name in (*(() if self.names == FIXED else topics), "bootstrap"):
             if name not in used:
                 raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
@@ -429,6 +473,27 @@ class Subject(_Table):
                 raise ValueError(
                     f"[output.{name}] has an `identity`, and the model {self.oracle} says the "
                     "order of its outputs"
+                )
+
+    def _demand_queries(self) -> None:
+        """Refuse a query that nobody answers, or whose answers are compared with nothing."""
+        for name, query in self.query.items():
+            output = self.output.get(name)
+            if output is None:
+                guess = did_you_mean(name, self.output)
+                raise ValueError(f"[query.{name}]: there is no [output.{name}] to ask for.{guess}")
+            if output.identity is not None:
+                raise ValueError(
+                    f"[query.{name}]: its output has an `identity`, and so no last value of a key"
+                )
+            if output.format == "bytes" and query.fields:
+                raise ValueError(f"[query.{name}]: the format bytes has no field for `fields`")
+            told = [each for each in self.process.values() if "port" in _of_process(each)]
+            number = sum(each.count for each in told)
+            if "{port}" in query.http and number != 1:
+                raise ValueError(
+                    f"[query.{name}] asks one process at {{port}}, and {number} of an instance are "
+                    "told {port}"
                 )
 
     def _demand_order(self) -> None:
@@ -589,16 +654,22 @@ def _first(error: ValidationError) -> str:
             guess = did_you_mean(name, known)
             return f"`{field}` is no field here; known are {', '.join(known)}.{guess}"
         case "too_long":
-            most = {"input": MOST_INPUTS, "output": MOST_OUTPUTS, "process": MOST_PROCESSES}[field]
-            return f"`{field}` has too many tables; there may be {most}."
+            return f"`{field}` has too many tables; there may be {_MOST[field]}."
     if not field:
         return sentence(wrong.said)
     return f"`{field}` is {short(wrong.given)}: {sentence(wrong.must)}"
 
 
+_MOST: Final = {
+    "input": MOST_INPUTS,
+    "output": MOST_OUTPUTS,
+    "process": MOST_PROCESSES,
+    "query": MOST_QUERIES,
+}
 _MODELS: Final[dict[str, type[BaseModel]]] = {
     "output": OutputTable,
     "process": ProcessTable,
+    "query": QueryTable,
     "signals": SignalsTable,
 }
 FIELDS: Final = tuple(Subject.model_fields)

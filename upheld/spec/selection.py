@@ -21,6 +21,7 @@ from upheld.spec.gherkin import SOAK_TAG, Row, Scenario
 
 ONE_MODE_TAG: Final = "@one-mode"  # judged in the stricter mode that a design has
 RELEASES_TAG: Final = "@two-releases"  # judged if a release before the design is named
+QUERIES_TAG: Final = "@queries"  # an application that answers queries stands for the program
 ONE_PROGRAM_TAG: Final = "@one-program"  # judged on the later in PROGRAMS that a design has
 
 MOST_CHARS: Final = 1 << 14  # of an expression
@@ -100,10 +101,14 @@ def promised(
 def is_offered(row: Row, design: Manifest) -> bool:
     """Return whether a design has the program and the modes of a row.
 
-    An application without an adapter has a shape and no program of ours.
+    An application without an adapter has a shape and no program of ours. One that answers queries
+    stands for each program that is asked.
     """
-    is_asked = row.shape is not None or design.application is None
-    return is_asked and row.offered(design.programs, design.modes)
+    if design.application is None:
+        return row.offered(design.programs, design.modes)
+    if QUERIES_TAG in row.tags and design.application.query:
+        return bool(row.needs) and all(mode in design.modes for _, mode in row.needs)
+    return row.shape is not None and row.offered(design.programs, design.modes)
 
 
 def is_on_its_releases(row: Row, design: Manifest) -> bool:

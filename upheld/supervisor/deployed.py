@@ -1,4 +1,4 @@
-"""How an application without an adapter is started, and what its log ends with.
+"""How an application without an adapter is started and asked, and its last words.
 
 A bridge starts it so for rows, and the doctor for a visit.
 """
@@ -9,7 +9,7 @@ import socket
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Final, NamedTuple
-from urllib.parse import urlsplit
+from urllib.parse import quote, urlsplit
 
 from upheld.commands import CREDENTIALS, filled
 from upheld.protocol.subject import MOUNTED
@@ -19,6 +19,11 @@ from upheld.supervisor.contained import Contained, Mount
 HTTP: Final = "http://"  # before the address at which an application says that it is ready
 ANSWER_S: Final = 1.0
 OK: Final = range(200, 300)
+NO_VALUE: Final = (204, 404)
+# Statuses with which a service says that it cannot answer now, or that another instance does.
+NOT_READY: Final = (*range(300, 400), 421, 429, *range(500, 600))
+QUERY_S: Final = 3.0  # for the answer to a query, below the time that the harness waits for it
+NO_ANSWER: Final = 0  # in place of a status
 # A frame of a stack trace, as the JVM and JavaScript write it below the error that it is of.
 _FRAME: Final = re.compile(r"\s+(at \S|\.\.\. \d+ (more|common frames omitted))")
 
@@ -45,12 +50,14 @@ class Part(NamedTuple):
         environment: Its own variables; empty of a container, which is told them otherwise.
         address: Where it says by HTTP that it is ready; empty if it does not.
         is_contained: Whether it is a container.
+        port: The port that is filled in for {port}.
     """
 
     name: str
     command: tuple[str, ...]
     environment: dict[str, str]
     address: str
+    port: str = ""
     is_contained: bool = False
 
 
@@ -61,6 +68,18 @@ class _Told(NamedTuple):
     names: Mapping[str, str]
     rendered: Path
     variables: Mapping[str, str]
+
+
+class Reply(NamedTuple):
+    """A reply by HTTP.
+
+    Attributes:
+        status: Its status; `NO_ANSWER` if none came in time.
+        body: The bytes that came with it.
+    """
+
+    status: int
+    body: bytes = b""
 
 
 def parts(
@@ -104,12 +123,14 @@ def _part(name: str, table: Mapping[str, Any], told: _Told) -> Part:
     command = tuple(table.get("command", ()))
     variables: Mapping[str, str] = table.get("environment", {})
     texts = [*command, *variables.values(), *_render(table, folder, own)]
-    is_asked = told.ready.startswith(HTTP) and any("{port}" in text for text in texts)
+    is_told = any("{port}" in text for text in texts)
+    is_asked = told.ready.startswith(HTTP) and is_told
     part = Part(
         name,
         tuple(filled(each, own) for each in command),
         {key: filled(value, own) for key, value in variables.items()},
         filled(told.ready, own) if is_asked else "",
+        own["port"] if is_told else "",
     )
     if not image:
         return part
@@ -181,13 +202,31 @@ def all_answer(found: Iterable[Part]) -> bool:
 
 def answers(address: str) -> bool:
     """Return whether an address of HTTP answers with a status of success."""
+    return asked(address, ANSWER_S).status in OK
+
+
+def address_of(query: str, found: Iterable[Part], key: str) -> str:
+    """Return the address at which an instance is asked for a key.
+
+    Args:
+        query: The address of its `design.toml`, with {port} and {key}.
+        found: The processes of the instance; one of them is told {port}, if the address has it.
+        key: The key, of which every character but letters and digits is quoted.
+    """
+    port = next((each.port for each in found if each.port), "")
+    return filled(query, {"port": port, "key": quote(key, safe="")})
+
+
+def asked(address: str, within_s: float = QUERY_S) -> Reply:
+    """Ask an address of HTTP, and return what it replies."""
     parts = urlsplit(address)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=ANSWER_S)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=within_s)
     path = parts.path or "/"
     try:
         connection.request("GET", f"{path}?{parts.query}" if parts.query else path)
-        return connection.getresponse().status in OK
+        response = connection.getresponse()
+        return Reply(response.status, response.read())
     except (OSError, http.client.HTTPException):
-        return False
+        return Reply(NO_ANSWER)
     finally:
         connection.close()

@@ -19,6 +19,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Failed, Lagging, Measured, NotReady, Value
 from upheld.supervisor.host import own_bytes
 from upheld.trial.application import Application
+from upheld.trial.queried import note_keys, table_role
 from upheld.trial.recorder import Recorder
 from upheld.verdicts import AdapterBreach, Inconclusive, NotOffered, Undeclared
 
@@ -55,6 +56,9 @@ class Probes:
         new = self.reading.records(topic, position, committed=True)
         seen_ms = self.recorder.now_ms
         self.recorder.history.add_all(recorded(new, lambda _partition, _offset: seen_ms))
+        table = table_role(application) if application.event.contract else ""
+        if table and topic == application.event.topics[table]:
+            note_keys(application, (message.key() for message in new))
         position = application.position(f"batches of {topic}", committed=True)
         for partition, batch in self.reading.raw.batches(topic, position):
             self.recorder.history.add(
@@ -167,12 +171,13 @@ class Probes:
             return
         application.asked += 1
         for name, instance in application.running.items():
-            reply = instance.query(application.program.writes, key)
+            reply = instance.query(table_role(application), key)
             if isinstance(reply, Failed):  # the instance gives up: the monitor looks for that
                 continue
             if not isinstance(reply, Value | NotReady):
                 raise AdapterBreach(f"{self.manifest.name} answered query with an error: {reply}")
-            stable, _ = self.ends(application)
+            stable, end = self.ends(application)
+            last_stable, _ = with_further(self.reading, application, stable, end)
             self.recorder.history.add(
                 events.Answer(
                     at_ms=self.recorder.now_ms,
@@ -181,7 +186,7 @@ class Probes:
                     key=key.encode(),
                     ready=isinstance(reply, Value),
                     value=reply.value if isinstance(reply, Value) else None,
-                    stable=_by_place(application.writes, stable),
+                    stable=last_stable,
                 )
             )
 

@@ -19,6 +19,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.threads import Heard
 from upheld.trial.application import Application, Count, Wave
 from upheld.trial.oracle import Oracle
+from upheld.trial.queried import note_keys
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Rig
 from upheld.verdicts import HarnessError, MarkMissed
@@ -156,8 +157,7 @@ class Workload:
         state.topics = {topics[send.role or role] for send in sends}
         state.waves += 1
         if application.program.merged:
-            keys = {(send.key or b"").decode() for send in sends if not send.aborted}
-            application.keys += sorted(keys - set(application.keys))
+            note_keys(application, (send.key for send in sends if not send.aborted))
         for name, count in state.count(sends).items():
             state.totals[name] = state.totals.get(name, 0) + count
 

@@ -275,8 +275,9 @@ def test_the_rows_of_an_application_are_counted_by_its_oracle(
     assert found["oracle"] == "itself"
     assert f"shop is judged on {rows} rows of " in text
     assert text.count("with the oracle itself") == 1
-    assert "not promised, since shop has the shape map, unlike a table: G32" in text
-    assert "not promised, since the promise hangs on a program of the suite, which shop" in text
+    assert "not promised, since shop is no table: G32" in text
+    assert "since shop runs no program of the suite, on which the promise hangs: G46" in text
+    assert "since shop answers for no key of an output ([query.X] in design.toml): G16, G53" in text
     assert json.loads(said(capsys, "--json", "--design", "plain"))["designs"]["plain"][
         "oracle"
     ] == ("model")

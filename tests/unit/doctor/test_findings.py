@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from upheld.doctor.findings import Case, Finding, findings, is_judgeable
-from upheld.doctor.seen import Commits, End, Group, Outputs, Seen, Topics, Visit
+from upheld.doctor.seen import Commits, End, Group, Outputs, Query, Seen, Topics, Visit
 from upheld.history.events import Record
 from upheld.protocol.manifest import Manifest, load
 
@@ -54,7 +54,7 @@ def troubles(design: Manifest = ORDERS, **changes: Any) -> dict[str, str]:
 
 def test_an_application_without_mistakes_can_be_judged() -> None:
     """All that it does is named, and nothing has to be done."""
-    for fine in (found(), found(**ALERTING)):
+    for fine in (found(), found(**ALERTING), found(query=ANSWER)):
         assert is_judgeable(fine)
         assert [each.way_out for each in fine] == [""] * len(fine)
 
@@ -77,6 +77,15 @@ OUTSIDE_TOPICS = ALERTING["topics"].model_copy(update={"outside": ("doctor-1-ale
 COSTS_ALONE = ALERTING["topics"].model_copy(update={"written": ("doctor-1-costs", "alerts")})
 PATIENT = Group(protocol="classic", members=1, session_timeout_ms=45_000)
 OUTSIDE = Commits(by=("offset_commit",), count=3, done=60, due=60)
+ANSWER = Query(
+    output="costs",
+    key="alice",
+    address="http://127.0.0.1:1/costs/alice",
+    status=200,
+    said='{"cost": 1}',
+    last='{"cost": 1}',
+    fits=True,
+)
 TROUBLES = [
     ("exits", "wrong", NEVER | {"ended_early": 3, "end": None, "topics": Topics(given=GIVEN)}),
     ("never-ready", "wrong", NEVER),
@@ -113,6 +122,9 @@ TROUBLES = [
     ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=143, members=1)}),
     ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=0, members=1)}),
     ("peer", "wrong", {"peers": ("10.0.0.1:6379",)}),
+    ("query", "wrong", {"query": ANSWER.model_copy(update={"status": 0, "fits": False})}),
+    ("query", "wrong", {"query": ANSWER.model_copy(update={"status": 404, "fits": False})}),
+    ("query", "wrong", {"query": ANSWER.model_copy(update={"fits": False})}),
 ]
 
 

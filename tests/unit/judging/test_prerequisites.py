@@ -301,3 +301,25 @@ def test_a_design_is_compared_with_itself_by_its_outputs_alone() -> None:
     assert list(lacking(ROWS["G22.dies-after-a-commit[ledger-exactly_once]"], plain)) == []
     (pulse, _) = lacking(ROWS["G16.never-wrong[pulse-exactly_once]"], plain)
     assert "pulse has more than one input or output" in pulse
+
+
+def test_another_instance_answers_if_the_application_says_so() -> None:
+    """Otherwise the keys of a dead instance wait until another one has them."""
+    support = Path(__file__).parents[2] / "support" / "applications"
+    served = load(str(support / "served"))
+    assert served.application
+    table = served.application.query["totals"].model_copy(update={"everywhere": True})
+    told = served.application.model_copy(update={"query": {"totals": table}})
+    row = ROWS["G16.stays-online[pulse-at_least_once]"]
+
+    reasons = [
+        [*lacking(row, served.model_copy(update={"application": each, "capabilities": offered}))]
+        for each in (served.application, told)
+        for offered in (("scale", "query"),)
+    ]
+
+    said = (
+        "served does not say that each instance answers for every key ([query.totals] everywhere)"
+    )
+    assert reasons == [[said], []]
+    assert not list(lacking(ROWS["G16.never-wrong[pulse-exactly_once]"], served))

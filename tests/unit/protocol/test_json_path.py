@@ -58,3 +58,21 @@ def test_a_place_that_is_missing_is_not_made() -> None:
     """A field with a slip in its name would appear beside the one that was meant."""
     with pytest.raises(LookupError):
         JsonPath.read("$.items[0].price").replaced(VALUE, 1)
+
+
+@pytest.mark.parametrize(
+    ("path", "left"),
+    [
+        ("$.a", {"b": [1, {"c": 2}]}),
+        ("$.b[0]", {"a": 0, "b": [None, {"c": 2}]}),
+        ("$.b[1].c", {"a": 0, "b": [1, {}]}),
+        ("$.c", {"a": 0, "b": [1, {"c": 2}]}),
+        ("$.a.b", {"a": 0, "b": [1, {"c": 2}]}),
+    ],
+)
+def test_a_place_is_taken_out(path: str, left: Any) -> None:
+    """The other items of a list stay where they are."""
+    value: Any = {"a": 0, "b": [1, {"c": 2}]}
+    JsonPath.read(path).take_out(value)
+
+    assert value == left

@@ -41,6 +41,7 @@ COSTS = "{output.costs}"
 
 
 COMMAND = 'command = ["{python}", "app.py"]'
+ASKED = "http://127.0.0.1:{port}/costs/{key}"
 REFUNDS = """
 [input.refunds]
 sample = "orders.jsonl"
@@ -383,6 +384,57 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
         ),
         (
             "[process.app]",
+            f'[query.cost]\nhttp = "{ASKED}"\n[process.app]',
+            "[query.cost]: there is no [output.cost] to ask for. Did you mean costs?",
+        ),
+        (
+            "[process.app]",
+            f'[query.costs]\nhttp = "{ASKED}"\n[process.app]',
+            "[query.costs] asks one process at {port}, and 0 of an instance are told {port}",
+        ),
+        (
+            "[process.app]",
+            f'[query.costs]\nhttp = "{ASKED}"\n[process.web]\ncommand = ["true", "{{port}}"]\n'
+            "count = 2\n[process.app]",
+            "[query.costs] asks one process at {port}, and 2 of an instance are told {port}",
+        ),
+        (
+            "[process.app]",
+            '[query.costs]\nhttp = "http://127.0.0.1:{port}/costs"\n[process.app]',
+            "`query.costs.http` is 'http://127.0.0.1:{port}/costs': an address has {key} in it",
+        ),
+        (
+            "[process.app]",
+            '[query.costs]\nhttp = "http://shop:80/{key}"\n[process.app]',
+            "`query.costs.http` is 'http://shop:80/{key}': an address is http://127.0.0.1:{port}/",
+        ),
+        (
+            "[process.app]",
+            '[query.costs]\nhttp = "http://127.0.0.1:80/{id}"\n[process.app]',
+            "`http` has {id}; there are {port}, {key}.",
+        ),
+        (
+            "[process.app]",
+            f'[query.costs]\nhttp = "{ASKED}"\nfields = {{ "cost" = "$" }}\n[process.app]',
+            "a path begins with $",
+        ),
+        (
+            'ignore = ["$.at"]',
+            f'identity = "$.id"\n[query.costs]\nhttp = "{ASKED}"',
+            "[query.costs]: its output has an `identity`, and so no last value of a key",
+        ),
+        (
+            'ignore = ["$.at"]',
+            f'format = "bytes"\n[query.costs]\nhttp = "{ASKED}"\nfields = {{ "$" = "$.cost" }}',
+            "[query.costs]: the format bytes has no field for `fields`",
+        ),
+        (
+            "[process.app]",
+            f'[query.costs]\nhttp = "{ASKED}"\n[query.more]\nhttp = "{ASKED}"\n[process.app]',
+            "`query` has too many tables; there may be 1.",
+        ),
+        (
+            "[process.app]",
             '[process.side]\ncommand = ["true"]\n[process.app]\ncount = 8',
             "an instance has 9 processes, and may have 8",
         ),
@@ -450,7 +502,8 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
         (
             'version = "1"',
             'version = "1"\ncapabilities = ["query"]',
-            "`capabilities` names query, which an application cannot offer without an adapter",
+            "`capabilities` names query, which an application cannot offer without an adapter; it "
+            "can offer scale. [query.X] says how it answers queries.",
         ),
         (
             'version = "1"',
@@ -506,3 +559,16 @@ def test_prepare_may_build_the_program_of_a_process(folder: Path) -> None:
 
     said = refusal(folder, command, 'command = ["{dir}/service"]')
     assert said == f"`process.app.command` starts with {folder}/service, which cannot be run here."
+
+
+def test_an_application_that_answers_for_keys_offers_queries(folder: Path) -> None:
+    """The contract of its output says how an answer is compared with it."""
+    query = f'[query.costs]\nhttp = "{ASKED}"\nfields = {{ "$.cents" = "$.cost" }}\n\n[process.app]'
+    text = GOOD.replace("[process.app]", query, 1) + 'PORT = "{port}"\n'
+    (folder / "design.toml").write_text(text.replace("shape", 'capabilities = ["scale"]\nshape'))
+    design = load(str(folder))
+    contract = contract_of(design)
+
+    assert design.capabilities == ("scale", "query")
+    assert contract
+    assert (contract.asked, contract.table) == ({"$.cents": "$.cost"}, "costs")

@@ -269,3 +269,18 @@ def test_a_pin_of_no_version_is_refused(spec: str, says: str | None) -> None:
             demand_specs(FOUND, [PLAIN, design])
         assert str(refused.value).startswith(f"{PLAIN.file}: ")
         assert says in str(refused.value)
+
+
+def test_an_application_that_answers_for_keys_is_asked() -> None:
+    """It stands for the program of these rows, and of no others of that program."""
+    served = load(str(Path(__file__).parents[2] / "support" / "applications" / "served"))
+    assert served.application
+    silent = served.application.model_copy(update={"query": {}})
+    rows = promised(FOUND, served)
+    own = promised(FOUND, served.model_copy(update={"application": silent}))
+
+    assert {row.id for row in rows} - {row.id for row in own} == {
+        "G16.says-when-it-is-ready[pulse-exactly_once]",
+        "G16.never-wrong[pulse-exactly_once]",
+        "G53.committed-only[pulse-exactly_once]",
+    }
