@@ -15,16 +15,18 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import IO, Any, Final, NoReturn
+from typing import IO, Any, Final, NoReturn, TypeVar
 
 from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from upheld.adapter import Design, Failed, Message, error, serve
 from upheld.commands import PYTHON, filled
+from upheld.protocol.subject import NAMESPACE
 from upheld.reading import read_toml
-from upheld.supervisor import contained, deployed
+from upheld.supervisor import contained, deployed, namespace
 from upheld.supervisor.deployed import Part
+from upheld.supervisor.namespace import Namespace
 
 LOG: Final = "log:"  # before the regular expression that a line of the log matches
 LOOK_S: Final = 0.05
@@ -34,6 +36,8 @@ HEARD_S: Final = 1.0  # for the end of a log, which a child of the process may k
 TOLD_LINES: Final = 5  # of its log, if it does not start
 OF_A_SIGNAL: Final = 128  # from here on an exit code says which signal ended what it ran
 SHOWN_BYTES: Final = 80
+
+Result = TypeVar("Result")
 
 
 class Process:
@@ -103,6 +107,7 @@ class Bridge(Design):
         self.start_s: float = signals.get("start_s", 50)
         self.restarts = self.tables.get("restart", "never") == "on-exit"
         self.processes: list[Process] = []
+        self.fence: Namespace | None = None
 
     def introduce(self, programs: Iterable[str]) -> None:
         """Say of the application what its file says of it."""
@@ -130,6 +135,8 @@ class Bridge(Design):
         rendered = Path(tempfile.mkdtemp(prefix="upheld-rendered-"))
         given = deployed.of_caller(self._given(), os.environ)
         parts = deployed.parts(self.tables["process"], self.ready, names, rendered, given)
+        if self.tables.get("fence") == NAMESPACE:
+            parts = self._fenced(parts, start)
         are_ready = self._readiness(start)
         self.processes = [Process(each, self.folder, self._environment(each)) for each in parts]
         until = time.monotonic() + self.start_s
@@ -145,6 +152,24 @@ class Bridge(Design):
             time.sleep(LOOK_S)
         ready = {"internal_topics": internal}
         return ready if self.group is None else ready | {"consumer_group": self.group}
+
+    def _fenced(self, found: list[Part], start: Message) -> list[Part]:
+        """Return the processes as they run inside of a fence, and say in the log what it keeps."""
+        broker = namespace.advertised(start["bootstrap"], start.get("client", {}))
+        outside = namespace.Outside(
+            broker, self.tables.get("hosts", ()), self.tables.get("peers", ())
+        )
+
+        def say(asked: str) -> None:
+            print(f"the fence keeps it from {asked}", file=sys.stderr, flush=True)
+
+        folder = Path(tempfile.mkdtemp(prefix="upheld-fence-"))
+        parts, self.fence = namespace.fenced(found, outside, folder, say)
+        return parts
+
+    def _within(self, act: Callable[[], Result]) -> Result:
+        """Ask its processes where they are: inside of the fence, if there is one."""
+        return self.fence.within(act) if self.fence else act()
 
     def run(self, stopping: threading.Event) -> None:
         """Wait for the end, and start a process anew if its supervisor would."""
@@ -168,7 +193,7 @@ class Bridge(Design):
         """Ask its process by HTTP for the value of a key, and pass on what it replies."""
         parts = (process.part for process in self.processes)
         address = deployed.address_of(self.tables["query"][table]["http"], parts, key)
-        status, body = deployed.asked(address)
+        status, body = self._within(lambda: deployed.asked(address))
         if status == deployed.NO_ANSWER or status in deployed.NOT_READY:
             return {"type": "not_ready"}
         if status in deployed.NO_VALUE:
@@ -250,7 +275,9 @@ class Bridge(Design):
             line = re.compile(self.ready.removeprefix(LOG))
             return lambda: all(process.says(line) for process in self.processes)
         if self.ready.startswith(deployed.HTTP):
-            return lambda: deployed.all_answer(each.part for each in self.processes)
+            return lambda: self._within(
+                lambda: deployed.all_answer(each.part for each in self.processes)
+            )
         assert self.group is not None
         group = self.group
         admin = AdminClient({**start.get("client", {}), "bootstrap.servers": start["bootstrap"]})

@@ -12,6 +12,7 @@ from upheld.doctor.visit import Patience, Site, visit
 from upheld.errors import ExitCode, UsageProblem
 from upheld.protocol import manifest
 from upheld.reading import is_file, is_folder, read_bytes, read_toml
+from upheld.supervisor.namespace import demand_possible
 from upheld.text import sentence, visible, visible_data, wrapped
 from upheld.ui.console import announce, width
 
@@ -30,6 +31,7 @@ def visit_design(arguments: argparse.Namespace) -> int:
         )
     design = manifest.load(str(file), assumed(tables, file.parent.resolve()))
     demand_images_early([design])
+    demand_possible([design])
     with own_folder(arguments.out) as out, run_scope() as run:
         _say("the broker starts")
         broker = open_broker(Asked(arguments.broker), run=run, log_dir=out / "logs")

@@ -31,6 +31,7 @@ from upheld.report.formats import FORMATS
 from upheld.stores import GIVEN
 from upheld.supervisor.environment import prepare
 from upheld.supervisor.interrupts import held
+from upheld.supervisor.namespace import demand_possible
 from upheld.supervisor.reaper import RunScope
 from upheld.supervisor.subjects import IMAGE, subject_of
 from upheld.text import visible
@@ -139,7 +140,12 @@ def opened_broker(arguments: argparse.Namespace, run: RunScope, out: Path) -> Br
 
 
 def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:
-    """Let each design, and the release before it, prepare once, before all else."""
+    """Let each design, and the release before it, prepare once, before all else.
+
+    Raises:
+        UsageProblem: A design wants a fence that cannot be made here, or cannot prepare.
+    """
+    demand_possible(release for each in designs for release in each.releases)
     for design in (release for each in designs for release in each.releases):
         with waiting(f"{design.name} is prepared"):
             prepare(design, run, out / "logs")

@@ -580,6 +580,18 @@ def _peers(case: Case) -> Iterator[Finding]:
         )
 
 
+def _refused(case: Case) -> Iterator[Finding]:
+    if refused := case.seen.refused:
+        listed = ", ".join(f'"{each}"' if ":" in each else f'"{each}:PORT"' for each in refused)
+        yield Finding(
+            "refused",
+            "wrong",
+            f"it asks for {', '.join(refused)}, which its fence keeps it from",
+            f"start without it; or declare it: peers = [{listed}]; or, if it is the broker of its "
+            f"deployment: hosts = [{listed}]",
+        )
+
+
 def _clients(case: Case) -> Iterator[Finding]:
     if clients := case.seen.clients:
         used = ", ".join(
@@ -608,5 +620,6 @@ JUDGES: Final[tuple[Judge, ...]] = (
     _query,
     _end,
     _peers,
+    _refused,
     _clients,
 )

@@ -86,7 +86,8 @@ class Seen(_Seen):
         is_stalled: Whether it stopped committing while records of its input waited.
         log: The last lines of its log.
         breach: The first thing that a client sent and no broker takes.
-        peers: Addresses that it asked for, and that are neither the broker nor declared.
+        peers: Addresses that it is connected to, and that are neither the broker nor declared.
+        refused: Addresses and names that it asked for, and that its fence keeps it from.
     """
 
     application_id: str
@@ -106,6 +107,7 @@ class Seen(_Seen):
     end: End | None = None
     breach: str = ""
     peers: tuple[str, ...] = ()
+    refused: tuple[str, ...] = ()
     clients: tuple[str, ...] = ()
     versions: dict[str, int] = {}  # API -> the highest version that it used
     log: tuple[str, ...] = ()

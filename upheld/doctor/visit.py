@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
 from statistics import median
-from typing import Final
+from typing import Final, TypeVar
 
 from upheld.brokers import Broker
 from upheld.commands import PYTHON, filled
@@ -37,11 +37,13 @@ from upheld.kafka.reader import recorded
 from upheld.kafka.reading import Reading
 from upheld.programs.modelled import contract_of
 from upheld.protocol.manifest import Manifest
+from upheld.protocol.subject import NAMESPACE
 from upheld.reading import read_bytes
 from upheld.supervisor import deployed
 from upheld.supervisor.environment import environment_of, of_a_bridge
 from upheld.supervisor.guarded import Child, Guarded
 from upheld.supervisor.log import Log
+from upheld.supervisor.namespace import Namespace, Outside, advertised, fenced
 from upheld.supervisor.reaper import RunScope
 from upheld.supervisor.session import INSTANCE_TAG, Session
 from upheld.threads import Heard, raise_failure
@@ -63,6 +65,7 @@ LEAVE_S: Final = 1.0  # until the broker has seen that a member leaves its group
 LOG_LINES: Final = 8
 
 Say = Callable[[str], None]
+Result = TypeVar("Result")
 
 
 @dataclass(frozen=True)
@@ -183,13 +186,17 @@ class _Visit:
         self.reading = Reading(site.broker.bootstrap, site.broker.client)
         self.proxy = Proxy(site.broker.bootstrap)
         self.wire = Wire(self.proxy)
-        self.proxy.taps.append(self.wire.hear)
         self.client = site.broker.client
         security: Security | None = None
         if manifest.security != "plaintext":
             security = secured(manifest.security, site.run.scratch / f"{application_id}-security")
             self.client = security.client
         self.door = self.proxy.door(DOOR, security)
+        self.is_fenced = self.subject.fence == NAMESPACE
+        # Asked before the wire is listened to: it is no client of the application.
+        self.broker = advertised(self.door, self.client) if self.is_fenced else [self.door]
+        self.fence: Namespace | None = None
+        self.proxy.taps.append(self.wire.hear)
         topics = self.subject.topics(application_id)
         self.inputs = {role: topics[role] for role in self.subject.input}
         self.outputs = {role: topics[role] for role in self.subject.output}
@@ -237,7 +244,9 @@ class _Visit:
         return self._seen(early, trouble.breach)
 
     def close(self) -> None:
-        """Close the clients and the proxy."""
+        """Close the clients, the proxy and the fence."""
+        if self.fence:
+            self.fence.close()
         self.proxy.close()
         self.reading.close()
 
@@ -278,7 +287,11 @@ class _Visit:
             (*self.subject.inherit, *self.subject.secrets, *self.manifest.environment),
             environment_of(self.manifest, self.site.run),
         )
-        for part in deployed.parts(tables, self.subject.signals.ready, names, rendered, given):
+        parts = deployed.parts(tables, self.subject.signals.ready, names, rendered, given)
+        if self.is_fenced:
+            outside_of_it = Outside(self.broker, self.subject.hosts, self.subject.peers)
+            parts, self.fence = fenced(parts, outside_of_it, disks)
+        for part in parts:
             self.processes.append(self._spawned(part))
         self.watcher.start()
 
@@ -419,7 +432,8 @@ class _Visit:
                 for process in self.processes
             )
         if ready.startswith(deployed.HTTP):
-            return deployed.all_answer(each.part for each in self.processes)
+            parts = [each.part for each in self.processes]
+            return self._within(lambda: deployed.all_answer(parts))
         return any(self._holds_something(group) for group in list(self.wire.groups))
 
     def _holds_something(self, group: str) -> bool:
@@ -544,8 +558,13 @@ class _Visit:
         if own is None or last is None:
             return True
         http = self.subject.query[own.writes].http
-        self.query = answer(own, http, [each.part for each in self.processes], last)
+        parts = [each.part for each in self.processes]
+        self.query = self._within(lambda: answer(own, http, parts, last))
         return self.query.fits
+
+    def _within(self, act: Callable[[], Result]) -> Result:
+        """Ask its processes where they are: inside of the fence, if there is one."""
+        return self.fence.within(act) if self.fence else act()
 
     def _ends(self) -> list[tuple[dict[int, int], dict[int, int]]]:
         """Return where each output is stable to, and where it ends, by partition."""
@@ -573,7 +592,7 @@ class _Visit:
         """Note the addresses that its processes are connected to, until the visit is over."""
         broker = {_address(each) for each in self.site.broker.bootstrap.split(",")}
         inside = broker | resolved(self.subject.peers)
-        while not self.over.wait(LOOK_S):
+        while not self.over.wait(LOOK_S) and not self.is_fenced:
             pids = [pid for process in self.processes for pid in process.pids()]
             self.peers |= outside(pids, inside | self.proxy.addresses)
 
@@ -610,6 +629,7 @@ class _Visit:
                 end=self.end,
                 breach=breach,
                 peers=tuple(sorted(f"{host}:{port}" for host, port in self.peers)),
+                refused=self.fence.refused if self.fence else (),
                 clients=tuple(sorted({name for name in wire.clients.values() if name})),
                 versions={api: max(found) for api, found in sorted(wire.versions.items())},
                 log=tuple(deployed.last_words(self._last_lines(), LOG_LINES)),

@@ -55,6 +55,7 @@ MOST_PROCESSES: Final = 8  # of an instance: there may be three instances on a f
 FIXED: Final = "fixed"  # names on the broker that no row changes
 ITSELF: Final = "itself"  # the oracle of an application without a model
 PLAINTEXT: Final = "plaintext"
+NAMESPACE: Final = "namespace"  # the fence that keeps its processes from other addresses
 Secured = Literal["ssl", "sasl_plaintext", "sasl_ssl"]  # as clients name the protocol
 ApplicationShape = Literal["map", "fold"]
 # The shapes for which an application without an adapter stands, whichever of them is its own.
@@ -153,6 +154,7 @@ def _target(text: str) -> str:
 
 
 Place = Annotated[str, AfterValidator(_place)]
+HostAndPort = Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")]
 Variable = Annotated[str, Field(pattern=r"^[A-Za-z_]\w*$", max_length=200)]
 Image = Annotated[str, Field(pattern=r"^[A-Za-z0-9][\w./:@-]*$", max_length=300)]
 Name = Annotated[str, Field(pattern=r"^[A-Za-z][\w-]*$", max_length=60)]
@@ -349,8 +351,19 @@ class Subject(_Table):
     restart: Literal["never", "on-exit"] = Field(
         default="never", description="whether its supervisor starts it again when it ends"
     )
-    peers: tuple[Annotated[str, Field(pattern=r"^[^\s:]+:\d{1,5}$")], ...] = Field(
+    peers: tuple[HostAndPort, ...] = Field(
         default=(), description="addresses HOST:PORT beside the broker that it is right to ask"
+    )
+
+    fence: Literal["watched", "namespace"] = Field(
+        default="watched",
+        description="watched: the doctor looks at its connections; namespace: as root on Linux its "
+        "processes reach the broker and `peers` alone",
+    )
+    hosts: tuple[HostAndPort, ...] = Field(
+        default=(),
+        description="addresses HOST:PORT of the broker of its deployment, which lead to that of a "
+        'row; with fence = "namespace"',
     )
 
     @model_validator(mode="after")
@@ -374,7 +387,10 @@ class Subject(_Table):
         self._demand_credentials(used)
         self._demand_identities()
         self._demand_queries()
-        for name in (*(() if self.names == FIXED else topics), "bootstrap"):
+        self._demand_hosts()
+        needed = [] if self.names == FIXED else [*topics]
+        needed += [] if self.hosts else ["bootstrap"]
+        for name in needed:
             if name not in used:
                 raise ValueError(f"no process is told {{{name}}}; name it in `environment`")
         return self
@@ -430,6 +446,11 @@ class Subject(_Table):
     def _demand_starts(self) -> None:
         """Refuse a process that nothing starts, and what a container does not have."""
         for name, table in self.process.items():
+            if table.image and self.fence == NAMESPACE:
+                raise ValueError(
+                    f"[process.{name}] has an `image`, and no container is inside of a fence; "
+                    "remove one of them"
+                )
             if table.image is None and not table.command:
                 raise ValueError(f"[process.{name}] needs a `command`, or an `image`")
             if table.image is None and table.mount:
@@ -474,6 +495,19 @@ class Subject(_Table):
                     f"[output.{name}] has an `identity`, and the model {self.oracle} says the "
                     "order of its outputs"
                 )
+
+    def _demand_hosts(self) -> None:
+        """Refuse names of its broker that lead nowhere."""
+        if self.hosts and self.fence != NAMESPACE:
+            raise ValueError(
+                "`hosts` lead to the broker of a row inside of a fence alone; say "
+                f'fence = "{NAMESPACE}"'
+            )
+        if self.hosts and self.security.endswith("ssl"):
+            raise ValueError(
+                f"`security` is {self.security}, and the certificate of a run is not for the names "
+                "of `hosts`; tell it {bootstrap}"
+            )
 
     def _demand_queries(self) -> None:
         """Refuse a query that nobody answers, or whose answers are compared with nothing."""
@@ -557,7 +591,7 @@ class Subject(_Table):
         A process that is not told the broker has no session and no transaction there.
         """
         told = [set(_of_process(process)) for process in self.process.values()]
-        clients = [each for each in told if "bootstrap" in each]
+        clients = [each for each in told if self.hosts or "bootstrap" in each]
         return tuple(
             name for name in TIMEOUTS if not all(SETTINGS[name] in each for each in clients)
         )

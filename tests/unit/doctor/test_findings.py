@@ -122,6 +122,7 @@ TROUBLES = [
     ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=143, members=1)}),
     ("stop", "note", {"end": End(signal="SIGTERM", seconds=1, code=0, members=1)}),
     ("peer", "wrong", {"peers": ("10.0.0.1:6379",)}),
+    ("refused", "wrong", {"refused": ("10.0.0.1:6379", "redis.prod")}),
     ("query", "wrong", {"query": ANSWER.model_copy(update={"status": 0, "fits": False})}),
     ("query", "wrong", {"query": ANSWER.model_copy(update={"status": 404, "fits": False})}),
     ("query", "wrong", {"query": ANSWER.model_copy(update={"fits": False})}),

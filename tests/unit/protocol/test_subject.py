@@ -383,6 +383,21 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "a text has {password}, and `security` is plaintext",
         ),
         (
+            'shape = "map"',
+            'shape = "map"\nhosts = ["kafka.shop:9092"]',
+            '`hosts` lead to the broker of a row inside of a fence alone; say fence = "namespace".',
+        ),
+        (
+            'shape = "map"',
+            'shape = "map"\nfence = "namespace"\nhosts = ["kafka.shop"]',
+            "`hosts.0` is 'kafka.shop'",
+        ),
+        (
+            'KAFKA = "{bootstrap}"',
+            'KAFKA = "kafka.shop:9092"',
+            "no process is told {bootstrap}; name it in `environment`.",
+        ),
+        (
             "[process.app]",
             f'[query.cost]\nhttp = "{ASKED}"\n[process.app]',
             "[query.cost]: there is no [output.cost] to ask for. Did you mean costs?",
@@ -572,3 +587,37 @@ def test_an_application_that_answers_for_keys_offers_queries(folder: Path) -> No
     assert design.capabilities == ("scale", "query")
     assert contract
     assert (contract.asked, contract.table) == ({"$.cents": "$.cost"}, "costs")
+
+
+FENCE = 'fence = "namespace"\nhosts = ["kafka.shop:9092"]\n'
+
+
+def test_inside_of_a_fence_no_process_is_told_its_broker(folder: Path) -> None:
+    """Each of its processes may be a client then, and has timeouts of its own."""
+    text = GOOD.replace("{bootstrap}", "kafka.shop:9092")
+    (folder / "design.toml").write_text(FENCE + text)
+    design = load(str(folder))
+
+    assert design.application
+    assert design.application.hosts == ("kafka.shop:9092",)
+    assert design.untold == ("transaction timeout", "session timeout")
+
+
+def test_no_container_is_inside_of_a_fence(folder: Path) -> None:
+    """It has the network of the machine, and would reach everything."""
+    text = GOOD.replace("{bootstrap}", "kafka.shop:9092").replace(
+        COMMAND, 'image = "shop/orders:4"'
+    )
+    (folder / "design.toml").write_text(FENCE + text)
+
+    with pytest.raises(UsageProblem, match="no container is inside of a fence; remove one"):
+        load(str(folder))
+
+
+def test_no_certificate_is_for_the_names_of_a_fence(folder: Path) -> None:
+    """A client would refuse the broker of a row by its name."""
+    text = GOOD.replace("{bootstrap}", "kafka.shop:9092") + 'CA = "{ca_file}"\n'
+    (folder / "design.toml").write_text(f'{FENCE}security = "ssl"\n{text}')
+
+    with pytest.raises(UsageProblem, match=r"not for the names of `hosts`; tell it \{bootstrap}"):
+        load(str(folder))
