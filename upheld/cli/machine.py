@@ -145,8 +145,9 @@ def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:
     Raises:
         UsageProblem: A design wants a fence that cannot be made here, or cannot prepare.
     """
-    demand_possible(release for each in designs for release in each.releases)
-    for design in (release for each in designs for release in each.releases):
+    releases = [release for each in designs for release in each.releases]
+    demand_possible(releases)
+    for design in releases:
         with waiting(f"{design.name} is prepared"):
             prepare(design, run, out / "logs")
         demand_images(design)
@@ -269,6 +270,7 @@ def opened_rig(
     """
     seed = seed_of(arguments)
     demand_images_early(designs)
+    demand_possible(release for each in designs for release in each.releases)
     with contextlib.ExitStack() as opened:
         run = opened.enter_context(run_scope())
         broker = opened_broker(arguments, run, out)
