@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
 
+from upheld.checks import interleaved
 from upheld.checks.merged import cut_off, progressed, went_back
 from upheld.checks.needs import Need
 from upheld.checks.prefix import Prefix, is_running, prefix_of, reached
 from upheld.checks.registry import NO_STATE, OUTPUTS, RELATION, check
-from upheld.checks.view import Output, View, show, text, untraced, view_of
+from upheld.checks.view import Output, View, demand_sources, fitting, show, text, untraced, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Instance, Record
 from upheld.programs import GONE, NOTHING, State, Value
@@ -41,10 +42,15 @@ def relation(history: History, application: str) -> list[Anomaly]:
     after itself in either mode. A tombstone may not. Each stage is judged by itself.
 
     If only the last value of a key is known, nothing else is compared.
+
+    Records of several inputs have no mutual order. The outputs of a fold of them are those of some
+    interleaving of its partitions.
     """
     view = view_of(history, application)
     if view.merged:
         return view.foreign + progressed(view)
+    if view.interleaved is not None:
+        return interleaved.wrong(view)
     return _by_stage(view, _Shown.anomalies)
 
 
@@ -53,6 +59,8 @@ def so_far(history: History, application: str) -> list[Anomaly]:
     view = view_of(history, application)
     if view.merged:
         return view.foreign + went_back(view)
+    if view.interleaved is not None:
+        return view.foreign + interleaved.out_of_order(view)
     return _by_stage(view, _Shown.so_far)
 
 
@@ -168,7 +176,8 @@ class _Shown:
 
     def _ending(self, *, is_sound: bool) -> Iterator[Anomaly]:
         last = self.outputs[-1]
-        if not self.view.shows(last, self.states[-1]):
+        is_short = is_sound and self._counts_each and last.index < len(self.states) - 1
+        if is_short or not self.view.shows(last, self.states[-1]):
             is_alone = self.view.program.is_last_alone
             shown = self.view.content(last.record) if is_alone else self.states[last.index].value
             said = f"{text(self.key)} ends at {show(shown)}, not at its last state"
@@ -179,6 +188,13 @@ class _Shown:
             )
             name = _backwards(self.view, self.states[-1]) if is_overwritten else "lost"
             yield self.view.anomaly(name, said, self.key, self.states[-1], last.record)
+
+    @property
+    def _counts_each(self) -> bool:
+        """Whether each of several equal outputs at the end is due, as a user's model says."""
+        contract = self.view.application.contract
+        has_model = contract is not None and contract.model is not None
+        return has_model and self.view.exactly_once and not self.view.conflates
 
     def _indexes(self) -> set[int]:
         return {output.index for output in self.outputs}
@@ -269,7 +285,16 @@ def fold(history: History, application: str) -> list[Anomaly]:
     is_by_key = committed.offsets is None and history.begun.progress == "group-leads"
     if view.merged:
         return found if is_by_key else found + cut_off(view, prefix, may_lead=may_lead)
+    if view.interleaved is not None:
+        if committed.offsets is None:
+            demand_sources(view)
+        return found + interleaved.cut_off(view, prefix, may_lead=may_lead)
+    if committed.offsets is None and view.program.is_shared_out:
+        demand_sources(view)
+    fits = fitting(view, prefix.offsets, may_lead=may_lead)
     for key, states in view.states.items():
+        if key in fits:
+            continue
         outputs = [output for output in view.outputs.get(key, []) if not output.anomaly]
         if is_by_key:
             prefix = Prefix(reached(view, key), is_committed=False)
@@ -459,7 +484,7 @@ def _collections(view: View, *, by_shard: bool) -> Iterable[list[_Member]]:
     If shards are committed one by one, they are those that lie in one output partition. Nobody
     knows where an account without an output lies.
     """
-    members = defaultdict[tuple[int, int, int | None], list[_Member]](list)
+    members = defaultdict[tuple[str, int, int, int | None], list[_Member]](list)
     for key, states in view.states.items():
         outputs = view.outputs.get(key, [])
         shown = max((output.index for output in outputs), default=-1)
@@ -468,7 +493,7 @@ def _collections(view: View, *, by_shard: bool) -> Iterable[list[_Member]]:
             continue
         for index, state in enumerate(states):
             shard = lies_in if by_shard else None
-            address = (state.source.partition, state.source.offset, shard)
+            address = (state.source.topic, state.source.partition, state.source.offset, shard)
             members[address].append(_Member(key, index <= shown, state))
     return members.values()
 
@@ -552,7 +577,7 @@ def paced(history: History, application: str) -> list[Anomaly]:
 def below_the_commit(history: History, application: str) -> list[Anomaly]:
     """Check that only outputs of uncommitted input come again after a crash (G47)."""
     view = view_of(history, application)
-    view.demand_sources()
+    demand_sources(view)
     events = history.events
     at = max(
         i
@@ -565,10 +590,13 @@ def below_the_commit(history: History, application: str) -> list[Anomaly]:
     found = []
     for key, outputs in view.outputs.items():
         states = view.states.get(key, [])
-        limit = cut(known(committed), states)
+        offsets = known(committed)
+        limit = cut(offsets, states)
         for output in outputs:
             if id(output.record) in later and 0 <= output.index < limit:
                 state = states[output.index]
+                if view.interleaved is not None and not cut(offsets, [state]):
+                    continue  # several inputs: it comes before others that are committed
                 said = (
                     f"{text(key)} shows {show(state.value)} again, though {state.source.at} was "
                     "committed at the kill"

@@ -8,7 +8,7 @@ from itertools import groupby
 
 from upheld.checks.needs import Need
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
-from upheld.checks.view import recoveries, text, view_of
+from upheld.checks.view import demand_sources, recoveries, text, view_of
 from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Notice, Record
 from upheld.history.evidence import OpenTransaction, Writer
@@ -206,7 +206,7 @@ def owners(history: History, application: str) -> list[Anomaly]:
     It is not offered for an output that does not show which input it is of.
     """
     view = view_of(history, application)
-    view.demand_sources()
+    demand_sources(view)
     topic = view.application.topics[view.program.writes]
     batches = [
         batch for batch in history.of(Batch) if batch.topic == topic and batch.control is None

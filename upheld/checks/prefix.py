@@ -67,4 +67,6 @@ def _sources(view: View, key: bytes, output: Output) -> Iterable[Record]:
         return ()
     if view.merged:
         return view.merged.last(key, output.progress)
+    if view.interleaved is not None:
+        return view.interleaved.walks[key].last_records()
     return view.states[key][output.index].sources

@@ -9,7 +9,7 @@ from functools import partial, wraps
 from typing import Any, Final, TypeVar
 
 from upheld.checks.needs import Need, Struck, lacking
-from upheld.checks.view import view_of
+from upheld.checks.view import undecided, view_of
 from upheld.history import History
 from upheld.history.outputs import by_output, output_of
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
@@ -58,6 +58,7 @@ def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callabl
 
     A check that compares outputs with the input is asked once for each output of an application.
     It is not offered where it compares them one by one, and only the last value of a key is known.
+    It is inconclusive if it finds nothing, and nothing is known of a key.
     """
 
     def register(function: C) -> C:
@@ -72,7 +73,11 @@ def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callabl
                     "without a fault its keys have different numbers of outputs, so that only the "
                     "last value of each is compared"
                 )
-            return function(history, application, **claimed)
+            found = function(history, application, **claimed)
+            unknown = undecided(view_of(history, application)) if compares and not found else []
+            if unknown:
+                raise Inconclusive(unknown[0])
+            return found
 
         @wraps(function)
         def judged(history: History, application: str, **claimed: Any) -> list[Anomaly]:

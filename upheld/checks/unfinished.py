@@ -46,7 +46,9 @@ def worse(history: History, application: str, committed: Offsets | None) -> list
 def _worse(history: History, application: str, committed: Offsets | None) -> list[Anomaly]:
     found = so_far(history, application)
     view = view_of(history, application)
-    is_unknown = view.merged or view.program.holds_back or untraced(view)
+    is_unknown = (
+        view.merged or view.interleaved is not None or view.program.holds_back or untraced(view)
+    )
     if committed is None or is_unknown:
         return found
     return [*found, *_never_came(view, committed, "the group has committed {at}")]
@@ -68,6 +70,8 @@ def passed_over(history: History, application: str) -> list[Anomaly]:
 
 
 def _passed_over(view: View) -> Iterator[Anomaly]:
+    if view.interleaved is not None:  # keys of several inputs wait for any of them
+        return
     if view.application.contract and view.states and not untraced(view):
         yield from _never_came(view, reached(view), "outputs of later input than {at} are visible")
 

@@ -6,13 +6,13 @@ It is derived from a history.
 from bisect import bisect_left, bisect_right
 from collections import defaultdict
 from collections.abc import Callable, Hashable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import takewhile
 from typing import Final, NamedTuple, TypeVar, cast
 
 from upheld.history import History
-from upheld.history.events import Application, Instance, Mark, Notice, Record
+from upheld.history.events import Application, Instance, Mark, Notice, Offsets, Record
 from upheld.history.evidence import Gap, Truncation
 from upheld.history.marks import Happening
 from upheld.programs import (
@@ -31,17 +31,30 @@ from upheld.programs import (
     Value,
     modelled,
 )
+from upheld.programs.interleavings import Interleavings, Walk
 from upheld.programs.itself import UNTRACED, Itself
-from upheld.verdicts import Anomaly, NotOffered
+from upheld.programs.modelled import Lanes, lanes_of
+from upheld.verdicts import Anomaly, Inconclusive, NotOffered
 
 Derived = TypeVar("Derived")
 # The address of a value that a key may show -> the indexes of its states that have it.
 Places = dict[Hashable, list[int]]
 
+AMBIGUOUS: Final = (
+    "several orders of its inputs may explain its outputs, so that nobody can say which input an "
+    "output comes of"
+)
 NOWHERE: Final = -1  # the index of an output that shows no state
 SHOWN: Final = 160  # characters of a value
 BEGINNINGS: Final = {"started", "resumed"}
 ENDS: Final = {"stopped", "killed", "failed", "exited"}
+
+
+class _Seen(NamedTuple):
+    """A visible record of the output, and the interruptions before it."""
+
+    record: Record
+    interruptions: int
 
 
 class Fold(NamedTuple):
@@ -70,6 +83,39 @@ class Output:
     progress: Progress = ()
 
 
+class Interleaved(NamedTuple):
+    """The outputs that some order of several inputs explains, by their keys.
+
+    Attributes:
+        walks: The searches for such an order.
+        states: The states in it.
+        outputs: The visible outputs.
+        shown: Those of them that can be read.
+        undecided: The bound that a search has passed.
+    """
+
+    walks: dict[bytes, Walk]
+    states: States
+    outputs: dict[bytes, list[Output]]
+    shown: dict[bytes, list[Record]]
+    undecided: dict[bytes, str]
+
+
+class _Searched(NamedTuple):
+    """What a fold of several inputs may show, and the length of the log that it is of."""
+
+    log: tuple[int, int, int]
+    found: Interleavings
+
+
+class _Owners(NamedTuple):
+    """The key of the states of each output of a key, or why nobody knows."""
+
+    owners: dict[bytes, list[bytes]]
+    undecided: dict[bytes, str]
+    ambiguous: set[bytes]  # keys of which an output may come of several partitions
+
+
 class View:
     """One stage of an application of a history, with everything derived once.
 
@@ -92,15 +138,6 @@ class View:
         """Whether a state has an input that it comes of, and not just the last one."""
         return self.program.is_last_alone or untraced(self) is None
 
-    def demand_sources(self) -> None:
-        """Demand that the input of each state is known.
-
-        Raises:
-            NotOffered: The application is its own oracle, and its outputs do not show it.
-        """
-        if untraced(self):
-            raise NotOffered(UNTRACED)
-
     @cached_property
     def exactly_once(self) -> bool:
         """Whether the stricter face of the promise is judged."""
@@ -119,8 +156,9 @@ class View:
 
     @property
     def is_one_log(self) -> bool:
-        """Whether one topic alone makes the states of a key, so that their order is known."""
-        return self.program.merged is None and not self.program.beside
+        """Whether one topic alone makes the states of a key, which have an order then."""
+        is_one_input = self.program.interleaved is None and not self.program.is_shared_out
+        return self.program.merged is None and not self.program.beside and is_one_input
 
     @property
     def stages(self) -> "tuple[View, ...]":
@@ -185,8 +223,85 @@ class View:
 
     @cached_property
     def states(self) -> States:
-        """The model's states: the fold of the input that read_committed readers see."""
-        return self._folded(visible=True).states
+        """The model's states: the fold of the input that read_committed readers see.
+
+        Of several inputs it is a fold that explains what is visible, if there is one.
+        """
+        if self.interleaved is not None:
+            return self.interleaved.states
+        folded = self._folded(visible=True).states
+        if not self.program.is_shared_out or not self._owners.undecided:
+            return folded
+        lanes = {lane for key in self._owners.undecided for lane in self._lanes[key].keys}
+        return {key: states for key, states in folded.items() if key not in lanes}
+
+    @cached_property
+    def interleaved(self) -> "Interleaved | None":
+        """The outputs of a fold of several inputs, as some order of these explains them.
+
+        There are none if no such fold says what is right.
+        """
+        if self.program.interleaved is None:
+            return None
+        of = self._interleavings(self.program.interleaved)
+        walks = {
+            key: of.walk(key, exactly_once=self.exactly_once)
+            for key in dict.fromkeys([*of.owners, *self._seen])
+        }
+        found = Interleaved(walks, {}, {}, {}, {})
+        for key, walk in walks.items():
+            self._explain(key, walk, found)
+        return found
+
+    def _interleavings(
+        self, interleaved: Callable[[list[Record], States], Interleavings]
+    ) -> Interleavings:
+        """Return what a fold of several inputs may show of the log as it is.
+
+        Answers of the fold stay when the log grows.
+        """
+        visible = sum(record.visible for record in self.inputs)
+        log = len(self.inputs), visible, len(self._passed_over)
+        before = self.history.derived.get((self.application.name, "interleavings"))
+        if isinstance(before, _Searched) and before.log == log:
+            return before.found
+        unreadable = set(map(id, self.unreadable))
+        sound = [record for record in self.inputs if id(record) not in unreadable]
+        found = interleaved(sound, self._folded(visible=True).states)
+        if isinstance(before, _Searched):
+            found = replace(found, answers=before.found.answers)
+        self.history.derived[self.application.name, "interleavings"] = _Searched(log, found)
+        return found
+
+    def _explain(self, key: bytes, walk: Walk, found: "Interleaved") -> None:
+        """Note what some order of the inputs explains of one key."""
+        seen = self._seen.get(key, [])
+        values = [self._value(each.record) for each in seen]
+        read = [
+            (each, value)
+            for each, value in zip(seen, values, strict=True)
+            if not isinstance(value, Unreadable)
+        ]
+        shown = walk.show([(value, each.interruptions) for each, value in read])
+        if walk.undecided:
+            found.undecided[key] = walk.undecided
+            return
+        states = walk.states()
+        if states:
+            found.states[key] = states
+        found.shown[key] = [each.record for each, _ in read]
+        places = zip(shown, walk.indexes(states), strict=True)
+        outputs = found.outputs[key] = []
+        for each, value in zip(seen, values, strict=True):
+            if isinstance(value, Unreadable):
+                anomaly = self._unreadable(key, value)
+                outputs.append(Output(each.record, NOWHERE, each.interruptions, anomaly))
+                continue
+            what, index = next(places)
+            output = Output(each.record, index, each.interruptions)
+            if what.foreign:
+                output.anomaly = self._misfit(each.record, key, value, what.foreign)
+            outputs.append(output)
 
     @cached_property
     def unreadable(self) -> list[Record]:
@@ -260,8 +375,21 @@ class View:
 
         Each is placed among the model's states.
         """
-        topic = self.table
+        if self.interleaved is not None:
+            return self.interleaved.outputs
         outputs: dict[bytes, list[Output]] = {}
+        for key, seen in self._seen.items():
+            owners = self._owners.owners[key] if self.program.is_shared_out else [key] * len(seen)
+            for each, own in zip(seen, owners, strict=False):
+                shown = outputs.setdefault(own, [])
+                self._place(own, each.record, each.interruptions, shown)
+        return outputs
+
+    @cached_property
+    def _seen(self) -> dict[bytes, list["_Seen"]]:
+        """The visible records of the output by key, in the order of the log."""
+        topic = self.table
+        seen: dict[bytes, list[_Seen]] = {}
         known: set[tuple[int, int]] = set()
         interruptions = -1  # the first start interrupts nothing
         running = set[str]()
@@ -271,9 +399,9 @@ class View:
                 if event.topic == topic and event.visible and place not in known:
                     known.add(place)
                     key = self.program.key_of(event)
-                    shown = outputs.setdefault(key, [])
                     recoveries = bisect_right(self._recovered_ms, event.seen_ms)
-                    self._place(key, event, max(0, interruptions) + recoveries, shown)
+                    each = _Seen(event, max(0, interruptions) + recoveries)
+                    seen.setdefault(key, []).append(each)
             elif isinstance(event, Instance) and event.application == self.application.name:
                 if event.event in BEGINNINGS:
                     running.add(event.name)
@@ -281,14 +409,46 @@ class View:
                 elif event.event in ENDS:
                     running.discard(event.name)
                     interruptions += bool(running)
-        return outputs
+        return seen
+
+    @cached_property
+    def _lanes(self) -> dict[bytes, Lanes]:
+        """The states of each output key of a map, by the input partition that they come of."""
+        return lanes_of(self._folded(visible=True).states)
+
+    @cached_property
+    def _owners(self) -> "_Owners":
+        """The keys of the states that outputs show, if those are kept apart by their input."""
+        found = _Owners({}, {}, set())
+        for key, seen in self._seen.items():
+            values = [(self.content(each.record), each.interruptions) for each in seen]
+            lanes = self._lanes.get(key, Lanes())
+            if lanes.is_ambiguous(value for value, _ in values):
+                found.ambiguous.add(key)
+            try:
+                owners = lanes.owners(values, exactly_once=self.exactly_once)
+            except Inconclusive as bound:
+                found.undecided[key] = str(bound)
+                owners = []
+            found.owners[key] = [own or key for own in owners]
+        return found
+
+    def _value(self, record: Record) -> Value | Unreadable:
+        """Return the value of an output, or why it cannot be read."""
+        try:
+            return self.program.value_of(record)
+        except Unreadable as error:
+            return error
+
+    def _unreadable(self, key: bytes, error: Unreadable) -> Anomaly:
+        return Anomaly(name="phantom", text=error.why, key=text(key))
 
     def _place(self, key: bytes, record: Record, interruptions: int, shown: list[Output]) -> None:
         """Place an output among the states, after those that its key has shown so far."""
         try:
             items = self.program.items(self.program.value_of(record))
         except Unreadable as error:
-            phantom = Anomaly(name="phantom", text=error.why, key=text(key))
+            phantom = self._unreadable(key, error)
             shown.append(Output(record, NOWHERE, interruptions, phantom))
             return
         states = self.states.get(key, [])
@@ -374,7 +534,7 @@ class View:
     def _misfit(
         self, record: Record, key: bytes, value: Value, said: Diagnosis | None = None
     ) -> Anomaly:
-        diagnosis = said or self._diagnose(key, value, self.states.get(key, []))
+        diagnosis = said or self._diagnose(key, value, self._states_of(key))
         return Anomaly(
             name=diagnosis.name,
             text=(
@@ -387,6 +547,13 @@ class View:
             got=f"{show(value)} at {record.at}",
         )
 
+    def _states_of(self, key: bytes) -> list[State]:
+        """Return the states of the key of an output, whatever they come of."""
+        if not self.program.is_shared_out:
+            return self.states.get(key, [])
+        lanes = self._lanes.get(key, Lanes()).keys
+        return [state for lane in lanes for state in self.states.get(lane, [])]
+
     def shows(self, output: Output | None, state: State | None) -> bool:
         """Return whether a key's output, or its silence, is just that state.
 
@@ -394,15 +561,22 @@ class View:
         """
         if output and output.anomaly:
             return False
-        shown = GONE
+        shown: Value = GONE
         if output:
-            shown = self.states[self.program.key_of(output.record)][output.index].value
+            is_own = state is not None and self.program.is_shared_out
+            key = state.key if state and is_own else self.program.key_of(output.record)
+            shown = self.states[key][output.index].value
         due = state.value if state else GONE
         return shown == due or {shown, due} == {GONE, NOTHING}
 
     @property
     def is_settled(self) -> bool:
-        """Whether every key of every stage shows the model's last state."""
+        """Whether every key of every stage shows the model's last state.
+
+        A key of which nothing is known counts as settled.
+        """
+        if self.interleaved is not None:
+            return all(walk.has_ended for walk in self.interleaved.walks.values())
         last = {key: outputs[-1] for key, outputs in self.outputs.items()}
         own = all(self.shows(last.get(key), states[-1]) for key, states in self.states.items())
         return own and all(stage.is_settled for stage in self.stages[1:])
@@ -474,6 +648,54 @@ def untraced(view: View) -> Itself | None:
         return None
     oracle = Itself(view.history, view.application.name, contract)
     return None if oracle.is_traced else oracle
+
+
+def demand_sources(view: View) -> None:
+    """Demand that the input of each state is known.
+
+    Raises:
+        NotOffered: The application is its own oracle, and its outputs do not show it; or several
+            orders of its inputs may explain an output.
+    """
+    if untraced(view):
+        raise NotOffered(UNTRACED)
+    is_ambiguous = view.program.is_shared_out and bool(view._owners.ambiguous)
+    if is_ambiguous or view.interleaved is not None:
+        raise NotOffered(AMBIGUOUS)
+
+
+def fitting(view: View, offsets: Offsets, *, may_lead: bool) -> set[bytes]:
+    """Return the keys of states that may show just the input below some offsets.
+
+    They are those of a map of several inputs that give equal outputs, so that these can be shared
+    out in several ways.
+    """
+    if not view.program.is_shared_out:
+        return set()
+    found = set[bytes]()
+    for key in view._owners.ambiguous - view._owners.undecided.keys():
+        lanes = view._lanes[key]
+        outputs = [(view.content(each.record), each.interruptions) for each in view._seen[key]]
+        below = [
+            sum(
+                s.source.offset < offsets.get(f"{s.source.topic}-{s.source.partition}", 0)
+                for s in states
+            )
+            for states in map(view.states.__getitem__, lanes.keys)
+        ]
+        if lanes.may_end(outputs, below, exactly_once=view.exactly_once, or_more=may_lead):
+            found.update(lanes.keys)
+    return found
+
+
+def undecided(view: View) -> list[str]:
+    """Return the keys of which nothing is known, each with the bound that was passed."""
+    found: dict[bytes, str] = {}
+    if view.program.is_shared_out:
+        found = view._owners.undecided
+    elif view.interleaved is not None:
+        found = view.interleaved.undecided
+    return [f"{text(key)}: {why}" for key, why in found.items()]
 
 
 def resets_of(history: History, application: str) -> dict[str, Gap]:

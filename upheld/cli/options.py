@@ -663,7 +663,12 @@ def contract_options(to: argparse.ArgumentParser) -> None:
         metavar="N",
         type=whole(MOST_EXAMPLES),
         default=5,
-        help="how many records of the samples are shown with the model's answers (5)",
+        help="how many records of each input's samples are shown with the model's answers (5)",
+    )
+    to.add_argument(
+        "--design",
+        metavar="DIR",
+        help="the folder of the application whose inputs and outputs a model has (beside it)",
     )
     add_json(to)
 

@@ -4,11 +4,11 @@ from collections import Counter
 from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
-from upheld.generators.inputs import made
+from upheld.generators.inputs import made_for
 from upheld.generators.ledger import Send
 from upheld.history.events import Record
-from upheld.programs import Value
-from upheld.programs.modelled import Steps, contract_of, model_of
+from upheld.programs.interleavings import in_order_of_time
+from upheld.programs.modelled import Answer, Steps, contract_of, model_of
 from upheld.protocol.manifest import Manifest
 
 REHEARSED: Final = 200  # records that a model is tried with before a broker starts
@@ -18,13 +18,14 @@ class Example(NamedTuple):
     """A record as a design's samples give it, and what its model answers."""
 
     record: Record
-    outputs: list[tuple[bytes, Value]]
+    outputs: list[Answer]
 
 
 def examples(design: Manifest, count: int = REHEARSED, seed: int = 0) -> list[Example]:
     """Return what a design's model answers to records of its own samples.
 
-    There is nothing without a model.
+    Several inputs have equal shares of them, and are read by their timestamps. A fold is tried in
+    another order, too: each input after those behind it. There is nothing without a model.
 
     Raises:
         UsageProblem: The model fails, or cannot be judged by.
@@ -32,21 +33,25 @@ def examples(design: Manifest, count: int = REHEARSED, seed: int = 0) -> list[Ex
     contract = contract_of(design)
     if contract is None or contract.model is None or design.application is None:
         return []
-    (described,) = design.application.input.values()
+    inputs = design.application.input
+    sends = made_for(inputs, seed, count=count, aborted_transactions=0)
+    records = list(_records(sends, contract.reads))
+    if contract.also_reads:
+        other = Steps(model_of(contract))
+        for record in sorted(records, key=lambda each: contract.inputs[::-1].index(each.topic)):
+            list(other.answers(record))
+        records = in_order_of_time(records)
     steps = Steps(model_of(contract))
-    size = {"count": count, "aborted_transactions": 0}
-    return [
-        Example(record, list(steps.after(record)))
-        for record in _records(made(described.model_copy(update=size), seed), contract.reads)
-    ]
+    return [Example(record, list(steps.answers(record))) for record in records]
 
 
 def _records(sends: Iterable[Send], topic: str) -> Iterator[Record]:
-    """Go through records as a topic would have them."""
-    ends = Counter[int]()
+    """Go through records as topics would have them that are called as their roles."""
+    ends = Counter[tuple[str, int]]()
     for send in sends:
-        offset = ends[send.partition]
-        ends[send.partition] += 1
+        role = send.role or topic
+        offset = ends[role, send.partition]
+        ends[role, send.partition] += 1
         yield Record(
-            topic, send.partition, offset, send.timestamp_ms, send.key, send.value, send.headers
+            role, send.partition, offset, send.timestamp_ms, send.key, send.value, send.headers
         )

@@ -18,6 +18,7 @@ from upheld.programs.modelled import contract_of, first_difference
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import FIXED, Subject
 from upheld.supervisor.deployed import OK
+from upheld.verdicts import Inconclusive
 
 Mark = Literal["fine", "note", "wrong"]
 MARKS: Final[dict[Mark, str]] = {"fine": "✓", "note": "!", "wrong": "✗"}
@@ -471,7 +472,12 @@ def _model(case: Case) -> Iterator[Finding]:
     contract = contract_of(case.manifest)
     assert contract
     try:
-        differing = first_difference(contract, model, case.visit.inputs, case.visit.outputs)
+        differing = first_difference(
+            contract, model, case.visit.inputs, case.visit.outputs, case.visit.topics
+        )
+    except Inconclusive as bound:
+        yield Finding("model", "fine", f"its model {model.place} was not compared: {bound}")
+        return
     except UsageProblem as problem:
         yield Finding(
             "model",

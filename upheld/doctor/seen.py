@@ -1,6 +1,6 @@
 """The record of a visit: all that the doctor saw of an application."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Literal, NamedTuple
 
 from pydantic import BaseModel, ConfigDict
@@ -127,3 +127,4 @@ class Visit(NamedTuple):
     seen: Seen
     inputs: Sequence[Record]
     outputs: Sequence[Record]
+    topics: Mapping[str, str] = {}  # role -> topic

@@ -636,6 +636,7 @@ class _Visit:
             ),
             tuple(record for topic in self.inputs.values() for record in self._records(topic)),
             tuple(record for records in outputs.values() for record in records),
+            {**self.inputs, **self.outputs},
         )
 
     def _last_lines(self) -> list[str]:

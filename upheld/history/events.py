@@ -163,6 +163,9 @@ class ModelFile(BaseModel):
     place: str = Field(description="its file and name, such as orders.py:ORDERS")
     sha256: str = Field(description="the digest of the file")
     reads: str = Field(description="the format of the input that it is given: json or bytes")
+    also_reads: dict[str, str] = Field(
+        default={}, description="role of an input beside the first one -> its format"
+    )
 
 
 class FurtherOutput(BaseModel):

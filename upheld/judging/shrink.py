@@ -152,7 +152,10 @@ def shrink(history: History, anomaly: Anomaly, seconds: float) -> Shrunk | None:
     places = _places(search.records())
     kept = places
     if anomaly.key:
-        kept = _places(_of_key(search.records(), anomaly.key))
+        key = anomaly.key.encode()
+        if view_of(history, claim.application).program.is_shared_out:
+            key = key.rpartition(BETWEEN)[0] or key  # behind it is the partition of its input
+        kept = _places(_of_key(search.records(), key))
     if not search.shows(kept):
         if kept is places or not search.shows(places):
             return None
@@ -198,12 +201,12 @@ def _places(records: Iterable[Record]) -> list[Place]:
     return list(dict.fromkeys(map(_place, records)))
 
 
-def _of_key(records: Iterable[Record], key: str) -> Iterator[Record]:
+def _of_key(records: Iterable[Record], key: bytes) -> Iterator[Record]:
     """Go through the records with a key in their own key, or somewhere in their value.
 
     The key of an output with an identity has two parts.
     """
-    names = key.encode().split(BETWEEN)
+    names = key.split(BETWEEN)
     return (
         record
         for record in records

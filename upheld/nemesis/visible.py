@@ -33,6 +33,9 @@ class Visible:
         If the model has other states than before, all outputs are placed anew.
         """
         application = self._application
+        if application.program.interleaved or application.program.is_shared_out:
+            self._look_at_all()
+            return
         messages = self._trial.reading.records(application.writes, self._position, committed=True)
         new = list(self._items_of(messages))
         self._items += new
@@ -44,6 +47,20 @@ class Visible:
             count = max(self._places.get((key, value), 0) for value in items)
             if count > self.shown.get(key, 0):
                 self.shown[key] = count
+
+    def _look_at_all(self) -> None:
+        """Place the outputs of an application whose inputs have no mutual order.
+
+        The outputs say in which order these were read.
+        """
+        self._trial.probes.observe(self._application)
+        view = view_of(self._trial.history, self._application.name)
+        self.states = view.states
+        self.shown = {
+            key: 1 + max(output.index for output in outputs)
+            for key, outputs in view.outputs.items()
+            if key in view.states
+        }
 
     def _number(self, states: States) -> None:
         """Give the states of each key numbers, and forget what was shown."""

@@ -7,9 +7,12 @@ of every key in order, each with the input record that caused it. It never sees 
 
 from collections.abc import Callable, Hashable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Final, NamedTuple, Protocol
+from typing import TYPE_CHECKING, Final, NamedTuple, Protocol
 
 from upheld.history.events import Record
+
+if TYPE_CHECKING:
+    from upheld.programs.interleavings import Interleavings
 
 # The content of an output or state in a canonical form, so that values compare. Each program has
 # fields of its own.
@@ -201,6 +204,10 @@ class Program:
         key_of: Makes the key of an output, by which it is found among the states.
         is_last_alone: Whether of a key's outputs only the last one is known. Its states are then
             one that stands for all others, and the last one.
+        interleaved: What a fold of several inputs may show, made of the whole input log, aborted
+            records too, and of its states, which are those in the order of timestamps alone.
+        is_shared_out: Whether the states of a key are kept apart by the input partition that they
+            come of, because nothing orders these.
     """
 
     name: str
@@ -226,6 +233,8 @@ class Program:
     further: tuple[str, ...] = ()
     key_of: Callable[[Record], bytes] = key_of
     is_last_alone: bool = False
+    interleaved: "Callable[[list[Record], States], Interleavings] | None" = None
+    is_shared_out: bool = False
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -3,9 +3,12 @@
 The model is folded over the input log. Every output that it gives is a state of its key, with the
 record that it came from. So the prefix rule is exact, whatever the number of outputs.
 
-All outputs of a key come from one partition of the input: between two partitions there is no order
-that a model could follow. A model is checked while it is folded. A fault of it is
-said in one sentence, which names the record.
+If there is one input, all outputs of a key come from one partition of it. Between two partitions
+there is no order that a model could follow. If there are several inputs, the outputs are those of
+some interleaving of their partitions (`interleavings`). A model is checked while it is folded. A
+fault of it is said in one sentence, which names the record.
+
+A contract has one output or several. The states are those of its first output.
 """
 
 import json
@@ -14,12 +17,13 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from functools import cached_property, lru_cache, partial
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any, Final, Literal, NamedTuple, NoReturn
 
 from upheld import models
 from upheld.errors import UsageProblem
+from upheld.guesses import did_you_mean
 from upheld.history import History
 from upheld.history.events import Application, Contract, FurtherOutput, ModelFile, Record
 from upheld.programs import itself
@@ -34,7 +38,15 @@ from upheld.programs.contract import (
     Value,
     no_lineage,
 )
-from upheld.protocol.json_path import JsonPath
+from upheld.programs.interleavings import (
+    Interleavings,
+    Stepped,
+    TooMany,
+    fields_of,
+    in_order_of_time,
+    shared_out,
+)
+from upheld.protocol.json_path import JsonPath, Step
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.model_file import READS, Loaded, models_in
 from upheld.protocol.subject import Subject
@@ -82,28 +94,38 @@ def program_of(history: History, application: Application) -> Program:
     assert contract
     if contract.model is None:
         return itself.program_of(history, application)
-    return program(contract)
+    return program(contract, application.topics)
 
 
-def program(contract: Contract) -> Program:
+def program(contract: Contract, topics: Mapping[str, str] | None = None) -> Program:
     """Return the program of a contract with or without a model.
 
     Without a model it has roles, and nothing that says what is right.
+
+    Args:
+        contract: The contract.
+        topics: Role -> topic; None where a topic is called as its role.
     """
     if contract.model is None:
         return itself.program(contract)
     model = _known(contract)
-    modelled = Modelled(contract, model)
+    roles = {topic: role for role, topic in (topics or {}).items()}
+    modelled = Modelled(contract, model, roles)
+    is_fold = isinstance(model.model, models.Fold)
     return Program(
         name=contract.name,
         reads=contract.reads,
+        others=contract.also_reads,
         writes=contract.writes,
+        further=contract.roles[1:],
         conflates=getattr(model.model, "may_skip", False),
         parameters={"commit_interval_ms": 100},
         model=modelled.states,
         value_of=partial(value_of, contract),
         lineage_of=no_lineage,
         diagnosis=modelled.diagnosis,
+        interleaved=modelled.interleavings if contract.also_reads and is_fold else None,
+        is_shared_out=bool(contract.also_reads) and not is_fold,
     )
 
 
@@ -230,19 +252,51 @@ def _file_of(design: Manifest) -> ModelFile | None:
     subject = design.application
     if found is None or subject is None:
         return None
-    (described,) = subject.input.values()
     if found.shape != subject.shape:
         raise UsageProblem(
             f"{design.file}: `shape` is {subject.shape}, and {found.place} is a "
             f"{type(found.model).__name__}."
         )
-    if described.format not in READS:
-        raise UsageProblem(
-            f"{design.file}: a model reads inputs of the formats {', '.join(READS)}, and "
-            f"[input.{subject.role_in}] has {described.format}."
-        )
+    for role, described in subject.input.items():
+        if described.format not in READS:
+            raise UsageProblem(
+                f"{design.file}: a model reads inputs of the formats {', '.join(READS)}, and "
+                f"[input.{role}] has {described.format}."
+            )
+    _demand_names(design, found, "input", found.model.inputs, tuple(subject.input))
+    _demand_names(design, found, "output", found.model.outputs, tuple(subject.output))
     offer(found)
-    return ModelFile(place=found.place, sha256=found.sha256, reads=described.format)
+    first, *others = ((role, each.format) for role, each in subject.input.items())
+    return ModelFile(
+        place=found.place, sha256=found.sha256, reads=first[1], also_reads=dict(others)
+    )
+
+
+def _demand_names(
+    design: Manifest, found: Loaded, table: str, named: tuple[str, ...], there: tuple[str, ...]
+) -> None:
+    """Demand that a model names just the inputs or outputs of its design.
+
+    It may leave the names out if there is one.
+
+    Raises:
+        UsageProblem: It names another one, or not all of several.
+    """
+    if not named and len(there) == 1:
+        return
+    for name in named:
+        if name not in there:
+            raise UsageProblem(
+                f"{design.file}: the model {found.place} names the {table} {name:.100}, and there "
+                f"is no [{table}.{name:.100}]; there is {', '.join(there)}."
+                f"{did_you_mean(name, there)}"
+            )
+    for name in there:
+        if name not in named:
+            raise UsageProblem(
+                f"{design.file}: there are {len(there)} {table}s, and the model {found.place} does "
+                f"not name [{table}.{name}]; say {table}s={there!r} where it is made."
+            )
 
 
 def keep_copy(design: Manifest, folder: Path) -> None:
@@ -267,6 +321,7 @@ class Modelled:
 
     contract: Contract
     loaded: Loaded
+    roles: Mapping[str, str] = field(default_factory=dict)  # topic -> role, if they differ
 
     def states(self, inputs: Iterable[Record]) -> States:
         """Return the states of each key: the outputs for these inputs.
@@ -281,13 +336,67 @@ class Modelled:
         return self.folded(records) if any(record.visible for record in records) else {}
 
     def folded(self, records: Iterable[Record]) -> States:
-        """Return the states of each key as if every one of the records counted."""
+        """Return the states of each key as if every one of the records counted.
+
+        Of several inputs, those of a map are kept apart by the partition that they come of. Those
+        of a fold are the ones in the order of timestamps.
+        """
         steps = Steps(self)
         states = defaultdict[bytes, list[State]](list)
-        for record in records:
+        is_map = isinstance(self.loaded.model, models.Map)
+        for record in in_order_of_time(records) if self.contract.also_reads else records:
             for key, value in steps.after(record):
-                states[key].append(State(key, value, record, (), ""))
+                own = key
+                if is_map and self.contract.also_reads:
+                    own = lane_of(key, f"{self.role_of(record)}-{record.partition}")
+                states[own].append(State(own, value, record, (), ""))
         return dict(states)
+
+    def interleavings(self, inputs: Iterable[Record], states: States) -> Interleavings:
+        """Return what a fold of several inputs may show.
+
+        Args:
+            inputs: Visible and aborted records.
+            states: Its states in the order of timestamps.
+        """
+        model = self.loaded.model
+        assert isinstance(model, models.Fold)
+        steps = Steps(self)
+        partitions = defaultdict[str | None, dict[tuple[str, int], list[Record]]](dict)
+        aborted = defaultdict[str | None, list[Record]](list)
+        of = dict[int, str | None]()  # a record -> the key of its state
+        for record in in_order_of_time(inputs):
+            if record.visible:
+                state_key = of[id(record)] = steps.state_key(record)
+                place = record.topic, record.partition
+                partitions[state_key].setdefault(place, []).append(record)
+                continue
+            with suppress(Unreadable, UsageProblem):  # a model need not know what to do with it
+                aborted[steps.state_key(record)].append(record)
+        owners = {key: of[id(each[0].source)] for key, each in states.items()}
+        own = {(state_key or "").encode(): state_key for state_key in partitions}
+        has_other_keys = any(own.get(key, "") != owner for key, owner in owners.items())
+        owners = own | owners  # another order may give a key what this one does not
+
+        def stepped(before: Stepped, record: Record) -> Stepped:
+            return steps.stepped(before, record, owners)
+
+        return Interleavings(
+            stepped,
+            steps.begun(model.initial),
+            {key: [*each.values()] for key, each in partitions.items()},
+            aborted,
+            owners,
+            states,
+            has_other_keys=has_other_keys,
+            may_skip=model.may_skip,
+        )
+
+    def role_of(self, record: Record) -> str:
+        """Return the role of the input that a record lies in."""
+        if not self.contract.also_reads:
+            return self.contract.reads
+        return self.roles.get(record.topic, record.topic)
 
     def diagnosis(self, inputs: list[Record]) -> Diagnose:
         """Return a function that names the anomaly of an output that is no state."""
@@ -302,18 +411,35 @@ class Modelled:
         )
 
 
+class Answer(NamedTuple):
+    """An output that a model gives, as it is compared."""
+
+    role: str  # of the output
+    key: bytes
+    value: Value
+
+
 class Steps:
     """A model on its way through the input, with the states of a fold."""
 
     def __init__(self, modelled: Modelled) -> None:
         self._modelled = modelled
         self._model = modelled.loaded.model
+        contract = modelled.contract
+        self._contracts = {each.writes: each for each in contract.outputs}
         self._states: dict[str | None, Any] = {}
-        self._partitions: dict[tuple[str, str | None], Record] = {}
+        self._hangs_on: dict[tuple[str, str | None], Record] = {}
+        self._owners: dict[tuple[str, str | None], str | None] = {}
 
     def after(self, record: Record) -> Iterator[tuple[bytes, Value]]:
+        """Go through those outputs of the next record that go to the first output."""
+        writes = self._modelled.contract.writes
+        return ((each.key, each.value) for each in self.answers(record) if each.role == writes)
+
+    def answers(self, record: Record) -> Iterator[Answer]:
         """Go through the outputs of the next record, as they are compared."""
         given = self._given(record)
+        key: str | None = None
         if isinstance(self._model, models.Map):
             outputs = self._asked(record, given)
         else:
@@ -322,8 +448,51 @@ class Steps:
             state = self._states.get(key, self._model.initial)
             self._states[key], outputs = self._asked(record, given, state)
         for output in outputs:
-            self._demand_one_partition(record, "an output", output.key)
-            yield (output.key or "").encode(), self._value(record, output)
+            what = f"an output{self._named(output)}"
+            self._demand_one_partition(record, what, output.key)
+            self._demand_one_state(record, what, output.key, key)
+            if own := self._contracts.get(self._role(output)):
+                value = value_of(own, record._replace(value=self._written(record, output)))
+                yield Answer(own.writes, (output.key or "").encode(), value)
+
+    def begun(self, initial: Any) -> Stepped:
+        """Return the state of a fold before its first record, as an answer."""
+        try:
+            text = json.dumps(initial, sort_keys=True, ensure_ascii=False, allow_nan=False)
+        except (TypeError, ValueError, RecursionError):
+            text = ""  # the first step says what is wrong with it
+        return Stepped(initial, text.encode(errors="replace"), {})
+
+    def stepped(
+        self, before: Stepped, record: Record, owners: Mapping[bytes, str | None]
+    ) -> Stepped:
+        """Return the answer of a fold to a record in some order of its inputs.
+
+        Args:
+            before: Its answer to the record before.
+            record: The record.
+            owners: Key of an output -> the key of the state that gives it in order of timestamps.
+
+        Raises:
+            UsageProblem: It gives a key that it does not give in that order, or cannot be judged.
+        """
+        given = self._given(record)
+        state, outputs = self._asked(record, given, before.state)
+        found = defaultdict[bytes, list[Value]](list)
+        for output in outputs:
+            own = self._contracts.get(self._role(output))
+            if own is None or own.writes != self._modelled.contract.writes:
+                continue
+            key = (output.key or "").encode()
+            if key not in owners:
+                self._fail(
+                    record,
+                    f"has an output of the key {_short(output.key)} only if its inputs are read in "
+                    "another order than that of their timestamps",
+                )
+            found[key].append(value_of(own, record._replace(value=self._written(record, output))))
+        text = self._encoded(record, "gives the state", state)
+        return Stepped(state, text, {key: tuple(values) for key, values in found.items()})
 
     def state_key(self, record: Record) -> str | None:
         """Return the key of the state that a record belongs to, in a fold."""
@@ -337,15 +506,17 @@ class Steps:
         """
         contract = self._modelled.contract
         assert contract.model
+        role = self._modelled.role_of(record)
+        reads = contract.model.also_reads.get(role, contract.model.reads)
         try:
             key = None if record.key is None else record.key.decode()
             value: Any = record.value
-            if value is not None and contract.model.reads == "json":
+            if value is not None and reads == "json":
                 value = loaded(value)
         except ValueError:
             raise Unreadable(f"{record.at} is no JSON with a key of text") from None
         return models.Record(
-            key, value, record.timestamp_ms, record.headers, record.partition, record.offset
+            key, value, record.timestamp_ms, record.headers, record.partition, record.offset, role
         )
 
     def _key(self, record: Record, given: models.Record) -> str | None:
@@ -397,7 +568,28 @@ class Steps:
                 self._fail(record, f"gives {_short(output)}, and outputs are a list of Output")
             if not (output.key is None or isinstance(output.key, str)):
                 self._fail(record, f"gives {_short(output.key)} as a key, which is no text")
+            self._demand_role(record, output)
         return outputs
+
+    def _demand_role(self, record: Record, output: models.Output) -> None:
+        """Refuse an output that goes to none of those that the model names."""
+        there = self._model.outputs or (self._modelled.contract.writes,)
+        names = ", ".join(there)
+        if output.to is None and len(there) > 1:
+            self._fail(record, f"gives an output that does not say `to` which of {names} it goes")
+        if output.to is not None and output.to not in there:
+            self._fail(
+                record, f"gives an output to {_short(output.to)}, and its outputs are {names}"
+            )
+
+    def _role(self, output: models.Output) -> str:
+        """Return the role of the output that an answer goes to."""
+        if output.to is not None:
+            return output.to
+        return self._modelled.contract.writes
+
+    def _named(self, output: models.Output) -> str:
+        return f" to {output.to}" if len(self._model.outputs) > 1 else ""
 
     def _all(self, record: Record, answer: Any) -> tuple[object, ...]:
         """Return an answer in a form that compares."""
@@ -406,18 +598,18 @@ class Steps:
         if isinstance(self._model, models.Fold):
             state = (self._encoded(record, "gives the state", answer[0]),)
             outputs = answer[1]
-        return (*state, *((each.key, self._written(record, each)) for each in outputs))
-
-    def _value(self, record: Record, output: models.Output) -> Value:
-        """Return the value of an output as it is compared."""
-        written = record._replace(value=self._written(record, output))
-        return value_of(self._modelled.contract, written)
+        written = ((each.to, each.key, self._written(record, each)) for each in outputs)
+        return (*state, *written)
 
     def _written(self, record: Record, output: models.Output) -> bytes | None:
         """Return the bytes of an output."""
         if output.value is None:
             return None
-        if self._modelled.contract.format != "bytes":
+        own = self._contracts.get(self._role(output))
+        if own is None:  # another output of the application: its own history is judged for it
+            is_bytes = isinstance(output.value, bytes)
+            return output.value if is_bytes else self._encoded(record, "gives", output.value)
+        if own.format != "bytes":
             return self._encoded(record, "gives", output.value)
         if not isinstance(output.value, bytes):
             self._fail(record, f"gives {_short(output.value)}, and the output is declared as bytes")
@@ -432,7 +624,10 @@ class Steps:
             self._fail(record, f"{how} {_short(value)}, which JSON cannot say ({why})")
 
     def _demand_one_partition(self, record: Record, what: str, key: str | None) -> None:
-        before = self._partitions.setdefault((what, key), record)
+        """Refuse a key that hangs on two partitions of a single input."""
+        if self._modelled.contract.also_reads:
+            return
+        before = self._hangs_on.setdefault((what, key), record)
         if before.partition != record.partition:
             self._fail(
                 record,
@@ -440,8 +635,128 @@ class Steps:
                 f"{before.at} before, and nothing orders records of two partitions",
             )
 
+    def _demand_one_state(
+        self, record: Record, what: str, key: str | None, state_key: str | None
+    ) -> None:
+        """Refuse an output key of two states, if a fold has several inputs."""
+        known = self._owners.setdefault((what, key), state_key)
+        if self._modelled.contract.also_reads and known != state_key:
+            self._fail(
+                record,
+                f"has {what} of the key {_short(key)} that hangs on two states, of "
+                f"{_short(known)} and of {_short(state_key)}, and nothing orders records of "
+                "several inputs",
+            )
+
     def _fail(self, record: Record, said: str) -> NoReturn:
         raise self._modelled.problem(record, said)
+
+
+def lane_of(key: bytes, partition: str) -> bytes:
+    """Return the key of those outputs that come of one partition of the inputs."""
+    return itself.BETWEEN.join((key, partition.encode()))
+
+
+def lanes_of(states: States) -> "dict[bytes, Lanes]":
+    """Return the lanes of each output key of a map of several inputs."""
+    keys = defaultdict[bytes, list[bytes]](list)
+    for lane in states:
+        keys[lane.rpartition(itself.BETWEEN)[0]].append(lane)
+    return {
+        key: Lanes(tuple(own), tuple([state.value for state in states[lane]] for lane in own))
+        for key, own in keys.items()
+    }
+
+
+@dataclass(frozen=True)
+class Lanes:
+    """The states of one output key of a map, by the input partition that they come of.
+
+    Attributes:
+        keys: The keys of the states.
+        states: The values of each.
+    """
+
+    keys: tuple[bytes, ...] = ()
+    states: tuple[list[Value], ...] = ()
+
+    @cached_property
+    def _values(self) -> tuple[frozenset[Value], ...]:
+        return tuple(map(frozenset, self.states))
+
+    def is_ambiguous(self, values: Iterable[Value]) -> bool:
+        """Return whether a value may come of several lanes."""
+        return any(sum(value in known for known in self._values) > 1 for value in values)
+
+    def may_end(
+        self,
+        outputs: Sequence[tuple[Value, int]],
+        counts: Sequence[int],
+        *,
+        exactly_once: bool,
+        or_more: bool,
+    ) -> bool:
+        """Return whether outputs can show just the first states of each lane.
+
+        Args:
+            outputs: The values in order, each with the number of interruptions before it.
+            counts: How many states each lane has to show.
+            exactly_once: Whether no output may come again.
+            or_more: Whether it may show more of them.
+
+        Raises:
+            TooMany: There are too many ways.
+        """
+
+        def is_end(positions: Sequence[int]) -> bool:
+            pairs = zip(positions, counts, strict=True)
+            return all(at + 1 >= count if or_more else at + 1 == count for at, count in pairs)
+
+        known = [each for each in outputs if any(each[0] in values for values in self._values)]
+        found = shared_out(self.states, known, exactly_once=exactly_once, is_end=is_end)
+        return found is not None
+
+    def owners(
+        self, outputs: Sequence[tuple[Value, int]], *, exactly_once: bool
+    ) -> list[bytes | None]:
+        """Return the lane that each visible output belongs to; None if it is of none.
+
+        Outputs that two lanes may give are shared out so that all are right, if there is a way.
+
+        Args:
+            outputs: The values in order, each with the number of interruptions before it.
+            exactly_once: Whether no output may come again.
+
+        Raises:
+            TooMany: There are too many ways.
+        """
+        may_be = [
+            [number for number, values in enumerate(self._values) if value in values]
+            for value, _ in outputs
+        ]
+        known = [each for each, lanes in zip(outputs, may_be, strict=True) if lanes]
+        found: list[int] | None = [lanes[0] for lanes in may_be if lanes]
+        if any(len(lanes) > 1 for lanes in may_be):
+            found = shared_out(self.states, known, exactly_once=exactly_once)
+        if found is None:
+            found = self._likely(known)
+        numbers = iter(found)
+        return [self.keys[next(numbers)] if lanes else None for lanes in may_be]
+
+    def _likely(self, outputs: Sequence[tuple[Value, int]]) -> list[int]:
+        """Share outputs out where no way is right: to a lane in which the value is due next."""
+        positions = [0] * len(self.keys)
+        found = list[int]()
+        for value, _ in outputs:
+            lanes = [number for number, states in enumerate(self.states) if value in states]
+            due = (n for n in lanes if self.states[n][positions[n] : positions[n] + 1] == [value])
+            later = (n for n in lanes if value in self.states[n][positions[n] :])
+            lane = next(due, None)
+            lane = next(later, lanes[0]) if lane is None else lane
+            if value in self.states[lane][positions[lane] :]:
+                positions[lane] = self.states[lane].index(value, positions[lane]) + 1
+            found.append(lane)
+        return found
 
 
 def _comparable(value: object) -> object:
@@ -488,21 +803,21 @@ class _Diagnostician:
 
     def _nearest(self, value: Value, states: list[State]) -> State:
         """Return the state that has the most fields in common with a value; else the last one."""
-        fields = _fields(value)
-        return max(reversed(states), key=lambda state: len(fields & _fields(state.value)))
+        fields = fields_of(value)
+        return max(reversed(states), key=lambda state: len(fields & fields_of(state.value)))
 
     @cached_property
     def _of_aborted(self) -> dict[tuple[bytes, Value], Record]:
         """The outputs that come only if aborted records count, with an aborted record of each."""
         found: dict[tuple[bytes, Value], Record] = {}
-        last: dict[tuple[int, bytes | None], Record] = {}
+        last: dict[tuple[str, int, bytes | None], Record] = {}
         steps = Steps(self.modelled)
         for record in self.inputs:
             if not record.visible:
-                last[record.partition, record.key] = record
+                last[record.topic, record.partition, record.key] = record
             with suppress(Unreadable, UsageProblem):  # a model need not know what to do with it
                 for key, value in steps.after(record):
-                    if blamed := last.get((record.partition, record.key)):
+                    if blamed := last.get((record.topic, record.partition, record.key)):
                         found.setdefault((key, value), blamed)
         return found
 
@@ -540,15 +855,6 @@ class _Diagnostician:
         return shown
 
 
-@lru_cache(maxsize=1 << 14)
-def _fields(value: Value) -> frozenset[str]:
-    """Return the fields of a value, each with what it says."""
-    with suppress(ValueError, AttributeError):
-        table = loaded(str(value[0]))
-        return frozenset(json.dumps(field, sort_keys=True) for field in table.items())
-    return frozenset()
-
-
 class Disagreement(NamedTuple):
     """The first output in which an application and its model differ.
 
@@ -578,33 +884,94 @@ def _shown(value: Value | None) -> str:
 
 
 def first_difference(
-    contract: Contract, model: Loaded, inputs: Sequence[Record], outputs: Iterable[Record]
+    contract: Contract,
+    model: Loaded,
+    inputs: Sequence[Record],
+    outputs: Iterable[Record],
+    topics: Mapping[str, str] | None = None,
 ) -> Disagreement | None:
     """Return where a model and the outputs of a run without a fault differ first.
 
     Args:
         contract: What is compared, and how.
         model: The model.
-        inputs: The visible records of the input, in the order of the log.
-        outputs: The visible records of the output, in the order of the log.
+        inputs: The visible records of the inputs, in the order of the log.
+        outputs: The visible records of the outputs, in the order of the log.
+        topics: Role -> topic; None if there is one output, and topics are called as their roles.
 
     Raises:
         UsageProblem: The model fails, or an output is none of the declared format.
+        Inconclusive: The model may give too many things to be searched for what was given.
     """
-    states = Modelled(contract, model).states(inputs)
-    may_skip = getattr(model.model, "may_skip", False)
+    roles = {topic: role for role, topic in (topics or {}).items()}
+    found = list[Disagreement]()
+    for own in contract.outputs:
+        modelled = Modelled(own, model, roles)
+        records = [r for r in outputs if not topics or r.topic == topics[own.writes]]
+        found += _differences(modelled, inputs, _values(own, records))
+    return min(found, key=_place_of, default=None)
+
+
+def _values(contract: Contract, outputs: Iterable[Record]) -> dict[bytes, list[Value]]:
+    """Return the values of each key."""
     given: dict[bytes, list[Value]] = defaultdict(list)
     for record in outputs:
         try:
             given[record.key or b""].append(value_of(contract, record))
         except Unreadable as error:
             raise UsageProblem(error.why) from None
-    found = [
-        differing
-        for key in [*states, *(key for key in given if key not in states)]
-        if (differing := _differing(key, states.get(key, []), given.get(key, []), may_skip))
-    ]
-    return min(found, key=_place_of, default=None)
+    return given
+
+
+def _differences(
+    modelled: Modelled, inputs: Sequence[Record], given: dict[bytes, list[Value]]
+) -> Iterator[Disagreement]:
+    """Go through the keys of one output in which a model and an application differ."""
+    is_fold = isinstance(modelled.loaded.model, models.Fold)
+    if modelled.contract.also_reads and is_fold:
+        of = modelled.interleavings(inputs, modelled.states(inputs))
+        yield from _of_interleavings(of, given)
+        return
+    states = modelled.states(inputs)
+    if modelled.contract.also_reads:
+        given = shared(states, given)
+    may_skip = getattr(modelled.loaded.model, "may_skip", False)
+    for key in [*states, *(key for key in given if key not in states)]:
+        if found := _differing(key, states.get(key, []), given.get(key, []), may_skip):
+            yield found
+
+
+def shared(states: States, given: Mapping[bytes, list[Value]]) -> dict[bytes, list[Value]]:
+    """Share the outputs of each key out among the input partitions that give it."""
+    found: dict[bytes, list[Value]] = defaultdict(list)
+    known = lanes_of(states)
+    for key, values in given.items():
+        lanes = known.get(key, Lanes())
+        owners = lanes.owners([(value, 0) for value in values], exactly_once=True)
+        for value, owner in zip(values, owners, strict=True):
+            found[key if owner is None else owner].append(value)
+    return found
+
+
+def _of_interleavings(
+    of: Interleavings, given: Mapping[bytes, list[Value]]
+) -> Iterator[Disagreement]:
+    for key in [*of.owners, *(key for key in given if key not in of.owners)]:
+        values = given.get(key, [])
+        walk = of.walk(key, exactly_once=True)
+        shown = walk.show([(value, 0) for value in values])
+        if walk.undecided:
+            raise TooMany(walk.undecided)
+        wrong = {each.number: each.due for each in walk.wrong}
+        for number, each in enumerate(shown):
+            if each.foreign or number in wrong:
+                due = each.foreign.due if each.foreign else wrong[number]
+                source = due.source if due else None
+                yield Disagreement(source, _text(key), due.value if due else None, values[number])
+                break
+        else:
+            for state in walk.missing()[:1]:
+                yield Disagreement(state.source, _text(key), state.value, None)
 
 
 def _place_of(found: Disagreement) -> tuple[int, int, int]:

@@ -372,7 +372,6 @@ class Subject(_Table):
         for role in self.input:
             if role in self.output:
                 raise ValueError(f"an input and an output are both called {role}")
-        self.demand_one_output(self.oracle)
         self._demand_order()
         topics = (
             *(f"input.{role}" for role in self.input),
@@ -531,8 +530,11 @@ class Subject(_Table):
                 )
 
     def _demand_order(self) -> None:
-        """Refuse several inputs where their records would have to have an order."""
-        if len(self.input) == 1 or self.shape == "fold":
+        """Refuse several inputs where their records would have to have an order.
+
+        A model says which orders are right.
+        """
+        if len(self.input) == 1 or self.shape == "fold" or self.oracle != ITSELF:
             return
         for name, table in self.output.items():
             if table.identity is None:
@@ -540,25 +542,6 @@ class Subject(_Table):
                     f"there are {len(self.input)} inputs, whose records have no mutual order; "
                     f"[output.{name}] needs an `identity`, a field that tells its records apart"
                 )
-
-    def demand_one_output(self, oracle: str) -> None:
-        """Refuse a model of several outputs: its outputs do not say which one each is for.
-
-        So is one of several inputs, whose records have no order.
-
-        Raises:
-            ValueError: The oracle is a model, and there are several outputs or inputs.
-        """
-        if oracle != ITSELF and len(self.input) > 1:
-            raise ValueError(
-                f"the model {oracle} is of one input, and there are {', '.join(self.input)}; "
-                f'several are compared with a run without a fault (oracle = "{ITSELF}")'
-            )
-        if oracle != ITSELF and len(self.output) > 1:
-            raise ValueError(
-                f"the model {oracle} is of one output, and there are {', '.join(self.output)}; "
-                f'several are compared with those of a run without a fault (oracle = "{ITSELF}")'
-            )
 
     def topics(self, application_id: str) -> dict[str, str]:
         """Return the topics of its input and of its outputs, by their names in the file."""

@@ -6,6 +6,7 @@ from pathlib import Path
 import pytest
 
 from upheld.cli import main
+from upheld.protocol.model_file import model_of
 
 DESIGN = """
 name = "orders"
@@ -109,7 +110,9 @@ def test_as_json(capsys: pytest.CaptureFixture[str]) -> None:
 
     assert (found["shape"], found["step"]) == ("fold", "add")
     (example,) = found["examples"]
-    assert example["outputs"] == [{"key": "ada", "value": '{"account": "ada", "cents": 5}'}]
+    assert example["outputs"] == [
+        {"to": "totals", "key": "ada", "value": '{"account": "ada", "cents": 5}'}
+    ]
 
 
 def test_a_design_that_is_its_own_oracle(capsys: pytest.CaptureFixture[str]) -> None:
@@ -138,15 +141,95 @@ def test_each_output_is_shown(capsys: pytest.CaptureFixture[str]) -> None:
     assert "writes     totals, json, without $.at; alerts, bytes\n" in said(capsys, ".")
 
 
-def test_a_model_has_one_output(capsys: pytest.CaptureFixture[str]) -> None:
-    """Its outputs do not say which topic they are for."""
-    _with_alerts()
-    sentence = "the model orders.py:TOTALS is of one output, and there are totals, alerts"
-    assert sentence in refused(capsys, "contract", ".")
+def _with_refunds() -> None:
+    """Give the design a second input."""
+    told = DESIGN.replace('"{input.orders}"', '"{input.orders}", "{input.refunds}"')
+    refunds = '[input.refunds]\nsample = "orders.jsonl"\nkey = "$.account"\n'
+    Path("design.toml").write_text(told.replace("[output.totals]", f"{refunds}[output.totals]"))
 
-    file = Path("design.toml")
-    file.write_text(file.read_text().replace('oracle = "orders.py:TOTALS"\n', ""))
-    assert f"design.toml: {sentence}" in refused(capsys, "contract", "orders.py:TOTALS")
+
+def _says(told: str, before: str = "initial=0)") -> None:
+    """Let the model name its inputs or outputs."""
+    _write(MODEL.replace(before, f"initial=0, {told})", 1))
+
+
+def _write(model: str) -> None:
+    """Write another model; a process reads the model of a design once."""
+    Path("orders.py").write_text(model)
+    model_of.cache_clear()
+
+
+def test_a_model_names_each_of_several_outputs(capsys: pytest.CaptureFixture[str]) -> None:
+    """One sentence has the name that is lacking or not known, before a broker starts."""
+    _with_alerts()
+    lacking = "the model orders.py:TOTALS does not name [output.alerts]"
+
+    assert "there are 2 outputs, and" in refused(capsys, "run", ".", "--broker", "embedded")
+    _says('outputs=("totals",)')
+    assert lacking in refused(capsys, "contract", ".")
+    assert lacking in refused(capsys, "contract", "orders.py:TOTALS")
+    _says('outputs=("totals", "alrts", "alerts")')
+    assert refused(capsys, "contract", ".").endswith(
+        "names the output alrts, and there is no [output.alrts]; there is totals, alerts. Did you "
+        "mean alerts?"
+    )
+    _says('outputs=("totals", "alerts")')
+    assert "gives an output that does not say `to` which of totals, alerts it goes, at the" in (
+        refused(capsys, "contract", ".")
+    )
+
+
+def test_a_model_names_each_of_several_inputs(capsys: pytest.CaptureFixture[str]) -> None:
+    """A model that names fewer inputs or others is refused."""
+    _says('inputs=("orders", "refunds")')
+    assert "names the input refunds, and there is no [input.refunds]" in (
+        refused(capsys, "contract", ".")
+    )
+    _with_refunds()
+    assert "writes     totals" in said(capsys, ".")
+    _says('inputs=("orders",)')
+    assert "does not name [input.refunds]" in refused(capsys, "contract", ".")
+    _says('inputs=("orders", "orders")')
+    assert "`inputs` of a Fold has a name twice" in refused(capsys, "contract", ".")
+    _says('inputs="orders"')
+    assert "`inputs` of a Fold is 'orders', and no list of names" in refused(
+        capsys, "contract", "."
+    )
+
+
+def test_examples_of_each_input_and_output(capsys: pytest.CaptureFixture[str]) -> None:
+    """Records of all inputs are shown, and of each answer to which output it goes."""
+    _with_refunds()
+    _says('inputs=("orders", "refunds")')
+
+    lines = said(capsys, ".", "--examples", "1").splitlines()
+
+    assert "inputs     orders, refunds: in any order that keeps that of each partition" in lines
+    assert [line.split("-")[0] for line in lines if "@0  ada" in line] == ["orders", "refunds"]
+    assert "  -> ada" in "\n".join(lines)
+    _with_alerts()
+    to = 'Output(order.key, b"!", to="alerts"), Output(order.key, 0, to="totals")'
+    model = MODEL.replace("initial=0)", 'initial=0, outputs=("alerts", "totals"))', 1)
+    _write(model.replace('Output(order.key, {"account": order.key, "cents": total})', to))
+    lines = said(capsys, ".", "--examples", "1").splitlines()
+    assert [line for line in lines if "->" in line] == [
+        "  -> alerts  ada  !",
+        "  -> totals  ada  0",
+    ]
+    (example,) = json.loads(said(capsys, ".", "--json", "--examples", "1"))["examples"]
+    assert [each["to"] for each in example["outputs"]] == ["alerts", "totals"]
+
+
+def test_a_model_in_another_folder(capsys: pytest.CaptureFixture[str]) -> None:
+    """`--design` names the application that it is tried with."""
+    Path("models").mkdir()
+    Path("orders.py").rename("models/orders.py")
+
+    out = said(capsys, "models/orders.py:TOTALS", "--design", ".", "--examples", "1")
+
+    assert "oracle     models/orders.py:TOTALS, sha256 " in out
+    assert '  -> ada  {"account": "ada", "cents": 5}\n' in out
+    assert "--design goes with a model" in refused(capsys, "contract", ".", "--design", ".")
 
 
 @pytest.mark.parametrize(

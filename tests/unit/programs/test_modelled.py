@@ -10,12 +10,20 @@ from histories import EPOCH_MS, begun
 from upheld.checks import CHECKS
 from upheld.errors import UsageProblem
 from upheld.history import History
-from upheld.history.events import Application, Committed, Contract, ModelFile, Record
+from upheld.history.events import (
+    Application,
+    Committed,
+    Contract,
+    FurtherOutput,
+    ModelFile,
+    Record,
+)
 from upheld.models import Fold, Map, Model, Output
 from upheld.models import Record as Given
 from upheld.programs import modelled
 from upheld.programs.modelled import (
     Modelled,
+    Steps,
     demand_model,
     first_difference,
     offer,
@@ -317,6 +325,111 @@ def test_first_difference() -> None:
     foreign = first_difference(contract, model, INPUTS, [*outputs, shown(4, "c", 1)])
     assert foreign
     assert (foreign.source, foreign.key) == (None, "c")
+
+
+def priced(record: Given) -> list[Output]:
+    """Give a cost for each record, and an alert for a large one."""
+    cost = Output(record.key, record.value["n"], to="totals")
+    return [cost, Output(record.key, b"%d" % cost.value, to="alerts")] if cost.value > 9 else [cost]
+
+
+PRICED = Map(priced, outputs=("totals", "alerts"))
+ALERTS = (FurtherOutput(writes="alerts", format="bytes"),)
+
+
+def alerting(model: Model, totals: list[Any], alerts: list[bytes]) -> History:
+    """Return a history of an application with two outputs."""
+    history = story(model, INPUTS, totals, further=ALERTS)
+    application = history.application("app")
+    topics = {**application.topics, "alerts": "out-alerts"}
+    events = [
+        e.model_copy(update={"topics": topics}) if e is application else e for e in history.events
+    ]
+    records = (Record("out-alerts", 0, n, EPOCH_MS, b"a", each) for n, each in enumerate(alerts))
+    return History([*events, *records])
+
+
+LARGE = [b"10", b"100"]
+COSTS = [("a", 1), ("b", 5), ("a", 10), ("a", 100)]
+
+
+@pytest.mark.parametrize(
+    ("totals", "alerts", "anomalies"),
+    [
+        (COSTS, LARGE, []),
+        (COSTS, LARGE[:1], ["lost: output alerts: a ends at 10, not at its last state"]),
+        (COSTS, [*LARGE, LARGE[1]], ["duplicated: output alerts: a shows 100 again"]),
+        (COSTS[:-1], LARGE, ["lost: output totals: a ends at 10, not at its last state"]),
+    ],
+)
+def test_each_output_is_compared_with_what_the_model_says_of_it(
+    totals: list[Any], alerts: list[bytes], anomalies: list[str]
+) -> None:
+    """An output says `to` which topic it goes, and each topic is judged by itself."""
+    history = alerting(PRICED, totals, alerts)
+
+    found = [f"{each.name}: {each.text}" for each in CHECKS["relation"](history, "app")]
+
+    assert found == anomalies
+
+
+@pytest.mark.parametrize(
+    ("totals", "alerts", "anomaly"),
+    [
+        (COSTS[:3], LARGE[:1], ""),
+        (COSTS[:2], LARGE[:1], "behind-commit: output totals"),
+        (COSTS[:3], [], "behind-commit: output alerts"),
+        (COSTS[:3], LARGE, "ahead-of-commit: output alerts"),
+    ],
+)
+def test_outputs_of_one_transaction_are_visible_together(
+    totals: list[Any], alerts: list[bytes], anomaly: str
+) -> None:
+    """With the application down each output is that of the same committed input."""
+    history = alerting(PRICED, totals, alerts)
+    history.add(Committed(at_ms=0, application="app", offsets={"in-0": 3}, stable_ms=0, down=True))
+
+    found = [f"{each.name}: {each.text}" for each in CHECKS["fold"](history, "app")]
+
+    assert [each.startswith(anomaly) for each in found] == [True] * bool(anomaly)
+
+
+@pytest.mark.parametrize(
+    ("model", "said"),
+    [
+        (
+            Map(doubled, outputs=("totals", "alerts")),
+            "gives an output that does not say `to` which of totals, alerts it goes",
+        ),
+        (
+            Map(lambda r: [Output(r.key, 1, to="alrts")], outputs=("totals", "alerts")),
+            "gives an output to 'alrts', and its outputs are totals, alerts",
+        ),
+        (
+            Map(lambda r: [Output(r.key, "x", to="alerts")], outputs=("totals", "alerts")),
+            "gives 'x', and the output is declared as bytes",
+        ),
+    ],
+)
+def test_an_output_to_no_topic_is_refused(model: Model, said: str) -> None:
+    """One sentence has the name, or what there is."""
+    contract, known = contract_of(model, further=ALERTS)
+
+    with pytest.raises(UsageProblem) as refused:
+        list(Steps(Modelled(contract, known)).answers(INPUTS[0]))
+
+    assert str(refused.value).startswith(f"The model orders.py:ORDERS {said}, at the record in-0@0")
+
+
+def test_a_single_output_may_be_named() -> None:
+    """A model of one output need not say which one, and may."""
+    named = Map(lambda r: [Output(r.key, {"is": r.value["n"] * 2}, to="totals")])
+
+    assert found("relation", story(named, INPUTS[:1], [("a", {"is": 2})])) == []
+    with pytest.raises(
+        UsageProblem, match="gives an output to 'costs', and its outputs are totals"
+    ):
+        found("relation", story(Map(lambda _: [Output("a", 1, to="costs")]), INPUTS[:1], []))
 
 
 def test_a_history_without_its_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -355,11 +355,6 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "there are 2 inputs, whose records have no mutual order; [output.costs] needs an",
         ),
         (
-            'group = "{application_id}"',
-            f'group = "{{application_id}}"\noracle = "app.py:ORDERS"\n{REFUNDS}',
-            "the model app.py:ORDERS is of one input, and there are refunds, orders",
-        ),
-        (
             "[output.costs]",
             "".join(f'[input.i{n}]\nsample = "orders.jsonl"\n' for n in range(4))
             + "[output.costs]",
@@ -505,12 +500,6 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "[output.costs]",
             '[output.alerts]\ntopic = "a"\n[output.costs]',
             "[output.alerts]: each row has topics of its own",
-        ),
-        (
-            'group = "{application_id}"',
-            'group = "{application_id}"\noracle = "app.py:ORDERS"\n[output.alerts]',
-            "the model app.py:ORDERS is of one output, and there are alerts, costs; several are "
-            'compared with those of a run without a fault (oracle = "itself").',
         ),
         ("app.py", "none.py", "`process.app.command` runs none.py, which does not exist"),
         ('version = "1"', 'version = "1"\ncommand = ["true"]', "`command` is a field of a design"),
