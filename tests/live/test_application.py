@@ -12,6 +12,7 @@ from upheld.commands import CREDENTIALS
 from upheld.history import reading
 from upheld.history.events import Answered
 from upheld.judging.rejudge import judge
+from upheld.programs.modelled import offer_all
 from upheld.report import RowResult, read
 from upheld.verdicts import Verdict
 
@@ -19,6 +20,8 @@ UPHELD = str(Path(sys.executable).with_name("upheld"))
 EXAMPLES = Path(__file__).parents[2] / "examples" / "orders"
 SAFE = "G22.dies-with-a-transaction-open[relay-exactly_once]"
 DIES = "G22.dies-after-a-commit[relay-exactly_once]"
+OPEN = "G22.dies-with-a-transaction-open[ledger-exactly_once]"
+COMMITTED = "G22.dies-after-a-commit[ledger-exactly_once]"
 TOTALS = Path(__file__).parents[1] / "support" / "applications" / "totals"
 CHECKPOINTS = TOTALS.with_name("checkpoints")
 REFUNDS = TOTALS.with_name("refunds")
@@ -28,6 +31,7 @@ COMMITTED_ONLY = "G53.committed-only[pulse-exactly_once]"
 SERVES_ALL = ("restored()\n    Served.totals = dict(totals)",) * 2
 SERVES_NOTHING_OF_BEFORE = (SERVES_ALL[0], "restored()\n    Served.totals = {}")
 SERVES_AT_ONCE = ("            Served.totals =", "        Served.totals =")
+BALANCES = TOTALS.with_name("balances")
 # The offsets of the second input are committed when nothing is left to do.
 COMMITS_ONE_LATER = {
     "    while not stopping": "    later = dict[tuple[str, int], int]()\n    while not stopping",
@@ -218,6 +222,47 @@ def test_a_service_of_two_inputs_is_judged(
 
     assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
     assert set(found.totals) == anomalies
+    assert judge(tmp_path / "out" / found.history).verdict == found.verdict
+
+
+# Alerts are sent by a producer of their own, ahead of the transaction.
+ALERT = 'produce(os.environ["ALERTS"], f"large: {read[\'id\']}", message.key())\n'
+ALERTING = 'ALERTING = Producer({"bootstrap.servers": os.environ["KAFKA"]})\n'
+ALERTS_AT_ONCE = {
+    "COMMITTED = {": f"{ALERTING}COMMITTED = {{",
+    f"producer.{ALERT}": f"ALERTING.{ALERT}        ALERTING.flush()\n",
+}
+
+
+@pytest.mark.parametrize(
+    ("row", "changes", "anomalies"),
+    [
+        (OPEN, {}, set()),
+        (COMMITTED, {"balances = restored()": "balances = dict[bytes, int]()"}, {"lost"}),
+        (COMMITTED, {"+ SIGNS[message.topic()] * cents": "+ cents"}, {"phantom", "behind-commit"}),
+        (OPEN, ALERTS_AT_ONCE, {"ahead-of-commit"}),
+    ],
+    ids=["right", "not restored", "wrong logic", "torn"],
+)
+def test_a_model_of_several_inputs_and_outputs_judges(
+    broker: Broker, tmp_path: Path, row: str, changes: dict[str, str], anomalies: set[str]
+) -> None:
+    """Balances of orders and refunds are those of some order of both, through a kill."""
+    design = varied(BALANCES, tmp_path / "design", "in batch}", "in batch}")
+    app = design / "app.py"
+    for old, new in changes.items():
+        assert old in app.read_text()
+        app.write_text(app.read_text().replace(old, new))
+
+    found = judged(broker, tmp_path / "out", design, row, name="balances")
+    model = next((tmp_path / "out" / "models").iterdir())
+
+    assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
+    assert set(found.totals) == anomalies
+    assert found.kills == 1
+    assert found.oracle == "model"
+    assert {"relation", "prefix"} <= set(found.rests_on)
+    offer_all(model)
     assert judge(tmp_path / "out" / found.history).verdict == found.verdict
 
 

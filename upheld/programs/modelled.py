@@ -46,7 +46,7 @@ from upheld.programs.interleavings import (
     in_order_of_time,
     shared_out,
 )
-from upheld.protocol.json_path import JsonPath, Step
+from upheld.protocol.json_path import JsonPath
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.model_file import READS, Loaded, models_in
 from upheld.protocol.subject import Subject
