@@ -87,7 +87,7 @@ def story(
     shown: Iterable[Any],
     *,
     mode: Any = "exactly_once",
-    starts: int = 1,
+    restarts_after: int | None = None,
     **contract: Any,
 ) -> History:
     """Return a history of an application with a model of several inputs.
@@ -97,7 +97,7 @@ def story(
         inputs: The records of its inputs.
         shown: The values of its output, or pairs of a key and a value.
         mode: Its mode.
-        starts: How often it was started; it wrote two outputs before the last time.
+        restarts_after: After how many outputs it was started again; None if it was not.
         contract: Other fields of its contract.
     """
     loaded = Loaded("model.py:MODEL", model, Path("model.py"), f"the text of {id(model)}")
@@ -121,12 +121,11 @@ def story(
     )
     history.add_all(inputs)
     outputs = [_shown(offset, each) for offset, each in enumerate(shown)]
-    before = 2 if starts > 1 else 0
     history.add(_started())
-    history.add_all(outputs[:before])
-    for _ in range(starts - 1):
+    history.add_all(outputs[:restarts_after])
+    if restarts_after is not None:
         history.add(_started())
-    history.add_all(outputs[before:])
+        history.add_all(outputs[restarts_after:])
     return history
 
 
@@ -262,8 +261,8 @@ def test_records_without_an_output_may_be_read_or_not() -> None:
         assert found("fold", history) == anomalies
 
 
-@pytest.mark.parametrize("starts", [1, 2])
-def test_at_least_once_an_interruption_allows_a_step_back(starts: int) -> None:
+@pytest.mark.parametrize("restarts_after", [None, 2])
+def test_at_least_once_an_interruption_allows_a_step_back(restarts_after: int | None) -> None:
     """After it the inputs may be read in another order than before."""
     legal: list[list[str]] = [
         ["1", "13", "3", "31", "312", "3124"],
@@ -271,13 +270,17 @@ def test_at_least_once_an_interruption_allows_a_step_back(starts: int) -> None:
         ["1", "12", "1", "12", "123", "1234"],
     ]
     for values in legal:
-        history = story(DIGITS, RECORDS, values, mode="at_least_once", starts=starts)
-        assert found("relation", history) == ([] if starts == 2 else ["reordered"])
+        history = story(
+            DIGITS, RECORDS, values, mode="at_least_once", restarts_after=restarts_after
+        )
+        assert found("relation", history) == ([] if restarts_after else ["reordered"])
     amounts = of(1, 3, 3, 1, 2, 4)
-    history = story(AMOUNTS, RECORDS, amounts, mode="at_least_once", starts=starts)
+    history = story(AMOUNTS, RECORDS, amounts, mode="at_least_once", restarts_after=restarts_after)
     assert found("relation", history) == []
-    history = story(AMOUNTS, RECORDS, of(1, 2, 1, 3, 2, 4), mode="at_least_once", starts=starts)
-    assert found("relation", history) == ([] if starts == 2 else ["reordered"])
+    history = story(
+        AMOUNTS, RECORDS, of(1, 2, 1, 3, 2, 4), mode="at_least_once", restarts_after=restarts_after
+    )
+    assert found("relation", history) == ([] if restarts_after else ["reordered"])
 
 
 def test_a_repeat_right_after_itself_is_legal_at_least_once() -> None:
@@ -386,6 +389,27 @@ def test_right_is_what_an_interleaving_gives_and_nothing_else(data: st.DataObjec
     ]
     if holds:  # else it is a matter of the relation
         assert (found("fold", history) == []) is (counts in holds)
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.data())
+def test_after_an_interruption_any_order_of_what_is_left_is_right(data: st.DataObject) -> None:
+    """At least once a key may go on from any state that it had."""
+    model = data.draw(st.sampled_from([DIGITS, SUM, LARGE, SPARSE]))
+    values = st.lists(st.integers(0, 3), min_size=1, max_size=3)
+    orders = [order(offset, each) for offset, each in enumerate(data.draw(values))]
+    refunds = [refund(offset, each) for offset, each in enumerate(data.draw(values))]
+    way = data.draw(st.sampled_from(orders_of(orders, refunds)))
+    dies = data.draw(st.integers(0, len(way)))
+    kept = way[: data.draw(st.integers(0, dies))]
+    left = ([each for each in records if each not in kept] for records in (orders, refunds))
+    again = [*kept, *data.draw(st.sampled_from(orders_of(*left)))]
+    first = given_by(model, way[:dies])
+    shown = [*first, *given_by(model, again)[len(given_by(model, kept)) :]]
+    inputs = [*orders, *refunds]
+    history = story(model, inputs, shown, mode="at_least_once", restarts_after=len(first))
+
+    assert found("relation", history) == []
 
 
 def test_a_rare_output_among_many_records_is_found() -> None:

@@ -145,6 +145,14 @@ def test_a_wrong_state_is_named_by_the_mistake_that_gives_it(
     assert (anomaly.name, anomaly.source) == (name, source)
 
 
+def test_each_of_several_equal_outputs_is_due() -> None:
+    """A lost output is found, though the one before it says the same."""
+    inputs = [read(0, "a", 1), read(1, "a", 1)]
+
+    assert found("relation", story(DOUBLE, inputs, [("a", {"is": 2})] * 2)) == []
+    assert found("relation", story(DOUBLE, inputs, [("a", {"is": 2})])) == ["lost"]
+
+
 def test_wrong_logic_shows_what_is_due() -> None:
     """A value that the model never gives stands beside the state most like it."""
 
