@@ -18,6 +18,8 @@ OTHERWISE = {
     "adapter.py": "runs in designs, and stands on nothing",
     "bridge.py": "runs beside an application, and passes its log on",
     "brokers/ahead.py": "hands its exception to the one that takes the broker",
+    "supervisor/contained.py": "runs in what stands for a container, and hands signals on",
+    "supervisor/namespace/namespace.py": "hands its exception to the one that waits for it",
     "supervisor/host.py": "keeps what failed itself: a memory that was not measured",
     "supervisor/pool.py": "hands its exception to the one that takes the instance",
     "sweep/life.py": "hands its exception to the one that waits for the phase",

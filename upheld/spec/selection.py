@@ -101,7 +101,7 @@ def promised(
 def is_offered(row: Row, design: Manifest) -> bool:
     """Return whether a design has the program and the modes of a row.
 
-    An application without an adapter has a shape and no program of ours. One that answers queries
+    An application without an adapter has a shape and no program of ours. If it answers queries, it
     stands for each program that is asked.
     """
     if design.application is None:

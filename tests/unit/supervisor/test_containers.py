@@ -9,12 +9,17 @@ from engines import Engine
 
 from upheld.supervisor import containers
 from upheld.supervisor.containers import Containers, first_line
+from upheld.supervisor.kin import Kin
 from upheld.verdicts import HarnessError
 
 
 @pytest.fixture
 def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
-    """Return an engine with a running, a paused and an ended container."""
+    """Return an engine with a running, a paused and an ended container.
+
+    Their processes are known while a test runs, and not to the tests after it.
+    """
+    monkeypatch.setattr(containers, "KIN", Kin())
     made = Engine(runs="running", rests="paused", ended="exited")
     monkeypatch.setattr(containers, "client", lambda: made)
     return made

@@ -191,7 +191,7 @@ def test_a_live_run_is_not_swept() -> None:
 def test_a_container_that_the_engine_was_still_making_is_removed(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """The process that asked for it was killed meanwhile, and nobody else would end it."""
+    """Its starter was killed meanwhile, and nobody else would end it."""
     found = iter([["first"], ["late"]])
     removed: list[str] = []
 
