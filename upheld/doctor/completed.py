@@ -8,12 +8,15 @@ import json
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from upheld.doctor.seen import Outputs, Seen
 from upheld.errors import UsageProblem
 from upheld.protocol.subject import FIXED
 from upheld.reading import loaded_toml
+
+# The group of an application whose file names none, though its names are fixed.
+NOT_NAMED: Final = "unknown"
 
 
 class Addition(NamedTuple):
@@ -42,7 +45,7 @@ def assumed(tables: Mapping[str, Any], folder: Path) -> dict[str, Any]:
         "version": "1",
         "modes": ["at_least_once"],
         "shape": "map",
-        "group": "unknown" if tables.get("names") == FIXED else "{application_id}",
+        "group": NOT_NAMED if tables.get("names") == FIXED else "{application_id}",
     }
     if tables.get("progress") == "none":
         del known["group"]  # it may have none

@@ -10,7 +10,7 @@ import signal
 from collections.abc import Callable, Iterator
 from typing import Final, Literal, NamedTuple
 
-from upheld.doctor.completed import as_declared, own_topics
+from upheld.doctor.completed import NOT_NAMED, as_declared, own_topics
 from upheld.doctor.seen import Group, Outputs, Seen, Visit
 from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
 from upheld.errors import UsageProblem
@@ -279,6 +279,9 @@ def _group(case: Case) -> Iterator[Finding]:
             )
     elif group := seen.groups.get(wanted):
         yield from _membership(case, wanted, group)
+    elif wanted == NOT_NAMED and len(seen.groups) == 1:
+        ((name, group),) = seen.groups.items()
+        yield from _membership(case, name, group)
     elif seen.groups:
         name = next(iter(seen.groups))
         if seen.application_id in name:

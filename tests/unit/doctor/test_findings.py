@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from upheld.doctor.completed import NOT_NAMED
 from upheld.doctor.findings import Case, Finding, findings, is_judgeable
 from upheld.doctor.seen import Commits, End, Group, Outputs, Query, Seen, Topics, Visit
 from upheld.history.events import Record
@@ -192,6 +193,17 @@ def test_the_way_out_of_a_wrong_group_is_the_line_to_write() -> None:
     ways = {each.code: each.way_out for each in found(groups={"doctor-1-v2": GROUP})}
 
     assert ways["group"] == 'design.toml: group = "{application_id}-v2"'
+
+
+def test_a_group_that_the_file_does_not_name_yet_is_the_one_that_it_joins() -> None:
+    """The doctor writes it, so there is nothing to mend."""
+    assert ORDERS.application
+    as_deployed = ORDERS.application.model_copy(update={"names": "fixed", "group": NOT_NAMED})
+    design = ORDERS.model_copy(update={"application": as_deployed})
+    said = {each.code: each for each in found(design, groups={"order-service": GROUP})}
+
+    assert said["group"].mark == "fine"
+    assert "order-service" in said["group"].text
 
 
 def test_the_way_out_of_an_undeclared_topic_is_the_line_to_write() -> None:
