@@ -255,11 +255,26 @@ def sweep_options(to: argparse.ArgumentParser) -> None:
         default=[],
         help="only these, such as transaction-2.end_txn.1.after, or 'transaction-2.*'; repeatable",
     )
+    add_lanes(to, "meet so many points side by side")
     add_timeouts(to)
     add_seed(to)
     add_quiet(to)
     to.add_argument(
         "--json", action="store_true", help="print the results as JSON (progress goes to stderr)"
+    )
+
+
+def add_lanes(to: argparse.ArgumentParser, does: str) -> None:
+    """Add the number of lanes, each on a broker of its own."""
+    to.add_argument(
+        "--lanes",
+        metavar="N",
+        type=whole(MOST_LANES),
+        default=1,
+        help=(
+            f"{does}, each on a broker of its own: a light design takes less than a core "
+            "(default: 1)"
+        ),
     )
 
 
@@ -455,16 +470,7 @@ def run_options(to: argparse.ArgumentParser) -> None:
         "the run fails if a row asks for this and its oracle does not know it, as an application "
         "without a model may not show which input an output comes from",
     )
-    to.add_argument(
-        "--lanes",
-        metavar="N",
-        type=whole(MOST_LANES),
-        default=1,
-        help=(
-            "judge so many rows side by side, each on a broker of its own: a light design takes "
-            "less than a core (default: 1)"
-        ),
-    )
+    add_lanes(to, "judge so many rows side by side")
     add_quiet(to)
     to.add_argument(
         "--json",

@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from shlex import quote
 
+from upheld import commands
 from upheld.cli.choices import given, manifests, seed_of
 from upheld.cli.machine import opened_rig, own_folder
 from upheld.cli.options import SWEPT
@@ -17,6 +18,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import MODES
 from upheld.spec.depths import DEFAULT
 from upheld.sweep.journal import Journal, Plan
+from upheld.sweep.lanes import SideBySide
 from upheld.sweep.points import LATER, LEFT, SIDES, Result, Side
 from upheld.sweep.report import card, ending, exit_code, table
 from upheld.sweep.run import Choice, run
@@ -32,6 +34,7 @@ def sweep_design(arguments: argparse.Namespace) -> int:
         raise UsageProblem("One design is swept at a time; give --design once.")
     (design,) = designs
     _fill_in(arguments, design)
+    _demand_shares(arguments)
     arguments.disk = disks_of(arguments.disk)
     say = console(stderr=arguments.json)
     sides: tuple[Side, ...] = (*SIDES, *(side for side in LATER if getattr(arguments, side)))
@@ -97,6 +100,24 @@ def _fill_in(arguments: argparse.Namespace, design: Manifest) -> None:
             )
 
 
+def _demand_shares(arguments: argparse.Namespace) -> None:
+    """Refuse lanes where there is nothing to share out between them.
+
+    Raises:
+        UsageProblem: Single points are asked for, pairs, or a cluster of somebody else.
+    """
+    for option, is_given in (
+        ("--point", bool(arguments.point)),
+        ("--pairs", arguments.pairs),
+        ("--bootstrap", bool(arguments.bootstrap)),
+    ):
+        if arguments.lanes > 1 and is_given:
+            raise UsageProblem(
+                "--lanes shares out all points of a depth, each lane on a broker of its own; "
+                f"leave {option} out, or --lanes."
+            )
+
+
 def swept(
     arguments: argparse.Namespace, design: Manifest, journal: Journal, out: Path
 ) -> list[Result]:
@@ -112,6 +133,9 @@ def swept(
         journal.go_on(f"{rig.broker.kind} {rig.broker.version}")
         rig.disk = Disk(rig.run.scratch, rig.run.spawn) if arguments.disk else None
         choice = Choice(arguments.point, arguments.depth, arguments.pairs)
+        if arguments.lanes > 1:
+            command = commands.own_module("upheld", *arguments.argv)
+            choice = replace(choice, lanes=SideBySide(tuple(command), arguments.lanes, rig.run))
         with Progress(say) as progress:
             return run(rig, design, journal, progress, choice)
 

@@ -5,6 +5,7 @@ import os
 from dataclasses import dataclass
 from hashlib import sha256
 from pathlib import Path
+from typing import Final
 
 import upheld
 from upheld.errors import UsageProblem
@@ -12,6 +13,8 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.messages import Mode
 from upheld.reading import loaded, read_bytes
 from upheld.sweep.points import LEFT, SIDES, CrashPoint, Left, Result, Scope, Side, pairs
+
+NAME: Final = "sweep.jsonl"
 
 
 @dataclass(frozen=True)
@@ -73,7 +76,7 @@ class Journal:
     """
 
     def __init__(self, out: Path, plan: Plan, seed: int | None = None) -> None:
-        self.path = out / "sweep.jsonl"
+        self.path = out / NAME
         self.plan = plan
         self.seed: int | None = seed
         self.broker: str | None = None  # kind and version
@@ -81,6 +84,12 @@ class Journal:
         self.results: dict[CrashPoint, Result] = {}
         if self.path.exists():
             self._read()
+
+    @classmethod
+    def new(cls, out: Path, plan: Plan) -> "Journal":
+        """Return an empty one, whatever an earlier sweep left in the folder."""
+        (out / NAME).unlink(missing_ok=True)
+        return cls(out, plan)
 
     def _read(self) -> None:
         """Read what an earlier sweep wrote, and drop a last line that was cut off."""

@@ -18,6 +18,7 @@ from upheld.report import COLOURS
 from upheld.spec.depths import Depth
 from upheld.sweep.answers import asked
 from upheld.sweep.journal import Journal
+from upheld.sweep.lanes import SideBySide
 from upheld.sweep.life import NO_FAULT, Life, Subject
 from upheld.sweep.points import (
     CrashPoint,
@@ -52,6 +53,7 @@ class Choice:
     points: Sequence[str] = ()
     depth: Depth = "full"
     is_paired: bool = False
+    lanes: SideBySide | None = None  # several are met side by side
 
 
 @dataclass
@@ -151,6 +153,9 @@ def run(
         plan = journal.plan
         journal.begin([*crash_points(trace, plan.scope, plan.sides, plan.left)], rig.seed)
     first = _chosen(choice, journal.points)
+    if choice.lanes:
+        choice.lanes.meet(journal, journal.remaining(first) or first, progress)
+        return [journal.results[point] for point in first]
     if silent := sweep.unanswered():
         return [silent]
     due = journal.remaining(first)

@@ -95,6 +95,8 @@ def test_a_design_is_swept_as_the_strongest_that_it_is(
     [
         (["sweep", "--program", "ledger"], "runs no program of the suite; leave --program out."),
         (["sweep", "--mode", "at_least_once"], "shop has no mode at_least_once; it has"),
+        (["sweep", "--lanes", "2", "--pairs"], "leave --pairs out, or --lanes."),
+        (["sweep", "--lanes", "2", "--point", "x"], "leave --point out, or --lanes."),
         (["smoke"], "`upheld sweep --design shop --depth quick` starts it, and says what is wrong"),
     ],
 )
