@@ -7,7 +7,7 @@ from pathlib import Path
 from upheld.brokers import Asked, open_broker
 from upheld.cli.machine import demand_images_early, own_folder, prepare_all, run_scope
 from upheld.doctor.completed import Addition, additions, assumed, completed
-from upheld.doctor.findings import MARKS, Case, Finding, findings, is_judgeable
+from upheld.doctor.findings import MARKS, Case, Finding, findings, is_judgeable, mended
 from upheld.doctor.visit import Patience, Site, visit
 from upheld.errors import ExitCode, UsageProblem
 from upheld.protocol import manifest
@@ -44,6 +44,7 @@ def visit_design(arguments: argparse.Namespace) -> int:
     added = additions(tables, file.parent.resolve(), seen.seen)
     if arguments.write and added:
         _write(file, added)
+        found = mended(found, added)
     if arguments.json:
         said = {
             "design": design.name,

@@ -7,10 +7,11 @@ find.
 
 import json
 import signal
-from collections.abc import Callable, Iterator
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
-from upheld.doctor.completed import NOT_NAMED, as_declared, own_topics
+from upheld.doctor.completed import NOT_NAMED, Addition, as_declared, own_topics
 from upheld.doctor.seen import Group, Outputs, Seen, Visit
 from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
 from upheld.errors import UsageProblem
@@ -21,6 +22,8 @@ from upheld.supervisor.deployed import OK
 from upheld.verdicts import Inconclusive
 
 Mark = Literal["fine", "note", "wrong"]
+# A field that design.toml lacks -> the trouble that it mends.
+MENDS: Final = {"internal_topics": "internal-topics", "format": "format"}
 MARKS: Final[dict[Mark, str]] = {"fine": "✓", "note": "!", "wrong": "✗"}
 
 
@@ -107,6 +110,22 @@ Judge = Callable[[Case], Iterator[Finding]]
 def findings(case: Case) -> list[Finding]:
     """Return all that is to be said, in the order in which to read it."""
     return [finding for judge in JUDGES for finding in judge(case)]
+
+
+def mended(found: Sequence[Finding], added: Sequence[Addition]) -> list[Finding]:
+    """Return what was found as it is now that these lines were added to the file.
+
+    A trouble that a line mends is fine, if there is a line for each trouble of its kind.
+    """
+    lines = Counter(MENDS[each.name] for each in added if each.name in MENDS)
+    wrong = Counter(each.code for each in found if each.mark == "wrong")
+    whole = {code for code, count in lines.items() if wrong[code] == count}
+    return [
+        each._replace(mark="fine", text=f"{each.text}; the file says so now", way_out="")
+        if each.mark == "wrong" and each.code in whole
+        else each
+        for each in found
+    ]
 
 
 def is_judgeable(found: list[Finding]) -> bool:

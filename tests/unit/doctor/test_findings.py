@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from upheld.doctor.completed import NOT_NAMED
-from upheld.doctor.findings import Case, Finding, findings, is_judgeable
+from upheld.doctor.completed import NOT_NAMED, Addition
+from upheld.doctor.findings import Case, Finding, findings, is_judgeable, mended
 from upheld.doctor.seen import Commits, End, Group, Outputs, Query, Seen, Topics, Visit
 from upheld.history.events import Record
 from upheld.protocol.manifest import Manifest, load
@@ -212,6 +212,19 @@ def test_the_way_out_of_an_undeclared_topic_is_the_line_to_write() -> None:
     line = 'internal_topics = ["{application_id}-totals-changelog"]'
 
     assert ways["internal-topics"] == f"design.toml: {line}"
+
+
+def test_what_a_written_line_mends_is_fine() -> None:
+    """A line for each trouble of its kind: one that is left keeps its way out."""
+    line = Addition((), "internal_topics", ["{application_id}-totals-changelog"])
+    before = found(topics=MAKING)
+
+    after = {each.code: each for each in mended(before, [line])}
+    assert {each.code for each in before if each.mark == "wrong"} == {"internal-topics"}
+    assert after["internal-topics"].mark == "fine"
+    assert after["internal-topics"].text.endswith("; the file says so now")
+    assert mended(before, [Addition((), "name", "shop")]) == before
+    assert mended([*before, *before], [line]) == [*before, *before]
 
 
 def test_a_declared_topic_is_fine() -> None:
