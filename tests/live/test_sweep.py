@@ -147,3 +147,18 @@ def test_an_application_without_an_adapter_is_judged_by_itself(
     assert result["evidence"]["api"] == api
     assert f"{design.name} is its own oracle" in said
     assert "crash points 1 of 1 hit, 1 upheld" in said.splitlines()
+
+
+def test_lanes_meet_crash_points_side_by_side(tmp_path: Path) -> None:
+    """The record of the whole sweep has the results of both, each with its lane's history."""
+    design = load("plain")
+    points = [
+        CrashPoint(phase="transaction-2", api="end_txn", number=1, side=side) for side in SIDES
+    ]
+    Journal(tmp_path, Plan.of(design, "ledger", "exactly_once", "txn")).begin(points, SEED)
+
+    code, said, (_, *results) = swept(tmp_path, "--design", "plain", "--lanes", "2")
+
+    assert (code, [each["verdict"] for each in results]) == (0, ["upheld"] * 2), said
+    assert {each["history"].partition("/")[0] for each in results} == {"lane-1", "lane-2"}
+    assert all((tmp_path / each["history"]).exists() for each in results)
