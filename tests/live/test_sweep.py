@@ -150,7 +150,7 @@ def test_an_application_without_an_adapter_is_judged_by_itself(
 
 
 def test_lanes_meet_crash_points_side_by_side(tmp_path: Path) -> None:
-    """The record of the whole sweep has the results of both, each with its lane's history."""
+    """The record of the sweep has the results of both, each with its history."""
     design = load("plain")
     points = [
         CrashPoint(phase="transaction-2", api="end_txn", number=1, side=side) for side in SIDES
