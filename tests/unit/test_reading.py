@@ -271,6 +271,7 @@ BY_THEMSELVES = {
     "supervisor/containers.py": "/proc",
     "supervisor/costs.py": "/proc",
     "supervisor/namespace/namespace.py": "the hosts file of this machine",
+    "sweep/lanes.py": "records that lanes of this sweep write just now",
     "supervisor/guard.py": "requests of the harness",
     "supervisor/reaper.py": "/proc",
     "supervisor/removal.py": "/proc",
