@@ -6,6 +6,10 @@ exception is kept, and raised where the row waits, or when it ends.
 
 import threading
 from collections.abc import Callable
+from concurrent.futures import Future
+from typing import TypeVar
+
+Result = TypeVar("Result")
 
 _failures: list[BaseException] = []
 
@@ -23,6 +27,23 @@ class Heard(threading.Thread):
         except BaseException as error:  # noqa: BLE001 - raised by `raise_failure`
             error.add_note(f"in the thread {self.name}")
             _failures.append(error)
+
+
+def begun(act: Callable[[], Result], name: str) -> "Future[Result]":
+    """Begin to do something on a daemon thread of its own, and return its future.
+
+    An exception of it is for the one who asks for the result.
+    """
+    future: Future[Result] = Future()
+
+    def acting() -> None:
+        try:
+            future.set_result(act())
+        except BaseException as error:  # noqa: BLE001 - the one who asks gets it
+            future.set_exception(error)
+
+    threading.Thread(target=acting, name=name, daemon=True).start()
+    return future
 
 
 def raise_failure() -> None:

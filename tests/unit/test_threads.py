@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import upheld
-from upheld.threads import Heard, forget_failures, raise_failure
+from upheld.threads import Heard, begun, forget_failures, raise_failure
 from upheld.trial.recorder import Recorder
 
 UNSCALED: Any = SimpleNamespace(_time_scale=1.0)
@@ -17,11 +17,8 @@ PACKAGE = Path(upheld.__file__).parent
 OTHERWISE = {
     "adapter.py": "runs in designs, and stands on nothing",
     "bridge.py": "runs beside an application, and passes its log on",
-    "brokers/ahead.py": "hands its exception to the one that takes the broker",
     "supervisor/contained.py": "runs in what stands for a container, and hands signals on",
-    "supervisor/namespace/namespace.py": "hands its exception to the one that waits for it",
     "supervisor/host.py": "keeps what failed itself: a memory that was not measured",
-    "supervisor/pool.py": "hands its exception to the one that takes the instance",
     "sweep/life.py": "hands its exception to the one that waits for the phase",
     "threads.py": "the owner",
 }
@@ -51,6 +48,15 @@ def test_a_thread_that_ends_well_says_nothing() -> None:
     thread = Heard(int, "1", name="counting")
     thread.start()
     thread.join()
+
+    raise_failure()
+
+
+def test_what_is_begun_is_for_the_one_who_asks() -> None:
+    """Its result is kept, or else its exception."""
+    assert begun(lambda: 7, "counting").result(10) == 7
+    with pytest.raises(ValueError, match="invalid literal"):
+        begun(lambda: int("x"), "counting").result(10)
 
     raise_failure()
 

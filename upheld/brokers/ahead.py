@@ -3,11 +3,13 @@
 import threading
 from collections.abc import Callable
 from concurrent.futures import Future
+from functools import partial
 from itertools import count
 from pathlib import Path
 
 from upheld.brokers import Broker
 from upheld.errors import MachineProblem
+from upheld.threads import begun
 
 
 class Ahead:
@@ -65,14 +67,5 @@ class Ahead:
 
     def _begin(self) -> "Future[Broker]":
         """Begin to start a broker on a thread of its own; a failure waits for the taker."""
-        future: Future[Broker] = Future()
-        threading.Thread(
-            target=self._run, args=(future, next(self._numbers)), name="broker", daemon=True
-        ).start()
-        return future
-
-    def _run(self, future: "Future[Broker]", number: int) -> None:
-        try:
-            future.set_result(self._start(self._logs / f"row-{number}"))
-        except BaseException as error:  # noqa: BLE001 - the taker gets it
-            future.set_exception(error)
+        logs = self._logs / f"row-{next(self._numbers)}"
+        return begun(partial(self._start, logs), "broker")

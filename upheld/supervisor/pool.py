@@ -14,6 +14,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.supervisor.environment import Scope
 from upheld.supervisor.guarded import Spawn
 from upheld.supervisor.instance import HELLO_S, Instance, Options
+from upheld.threads import begun
 from upheld.verdicts import AdapterBreach
 
 KEPT: Final = 2  # as many as a scenario has at a time, if a second cluster takes over
@@ -72,9 +73,7 @@ class Pool:
 
     def boot(self, environment: dict[str, str]) -> Instance:
         """Return an instance with an environment of its own, which is not used again."""
-        future: Future[Instance] = Future()
-        self._greet(future, environment)
-        return future.result()
+        return self._greeted(environment)
 
     def give_back(self, instance: Instance) -> None:
         """Keep an instance that can be started again for the next `take`; kill any other."""
@@ -97,25 +96,21 @@ class Pool:
 
         A failure waits in the future until the instance is taken.
         """
-        future: Future[Instance] = Future()
+        future = begun(self._greeted, "boot")
         with self._lock:
             if keep:
                 self._booting.append(future)
-        threading.Thread(target=self._greet, args=(future,), name="boot", daemon=True).start()
         return future
 
-    def _greet(self, future: "Future[Instance]", environment: dict[str, str] | None = None) -> None:
+    def _greeted(self, environment: dict[str, str] | None = None) -> Instance:
+        """Spawn an instance, and return it once it has answered hello."""
+        instance = self._spawn(environment)
         try:
-            instance = self._spawn(environment)
-            try:
-                instance.greet()
-            except AdapterBreach:
-                instance.kill()
-                raise
-        except BaseException as error:  # noqa: BLE001 - the taker gets it
-            future.set_exception(error)
-        else:
-            future.set_result(instance)
+            instance.greet()
+        except AdapterBreach:
+            instance.kill()
+            raise
+        return instance
 
     def _spawn(self, environment: dict[str, str] | None) -> Instance:
         """Spawn under the lock, so that `close` misses no instance."""

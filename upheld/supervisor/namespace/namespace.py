@@ -22,7 +22,7 @@ from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import NAMESPACE
 from upheld.supervisor.deployed import Part
 from upheld.supervisor.namespace import enter, packets
-from upheld.threads import Heard
+from upheld.threads import Heard, begun
 
 SIOCGIFFLAGS: Final = 0x8913
 SIOCSIFFLAGS: Final = 0x8914
@@ -281,21 +281,7 @@ def _hosts_file(names: Mapping[str, str]) -> str:
 
 def _on_a_thread(act: Callable[[], Result]) -> Result:
     """Do something on a thread of its own, whose namespaces are nobody else's."""
-    results: list[Result] = []
-    failures: list[BaseException] = []
-
-    def acting() -> None:
-        try:
-            results.append(act())
-        except BaseException as failure:  # noqa: BLE001 - raised below
-            failures.append(failure)
-
-    thread = threading.Thread(target=acting)
-    thread.start()
-    thread.join()
-    if failures:
-        raise failures[0]
-    return results[0]
+    return begun(act, "inside of a fence").result()
 
 
 def _made() -> int:
