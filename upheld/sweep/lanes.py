@@ -16,13 +16,12 @@ from pathlib import Path
 from typing import Final
 
 from upheld.errors import MachineProblem
-from upheld.report import COLOURS
 from upheld.supervisor.reaper import RunScope
 from upheld.sweep.journal import Journal
 from upheld.sweep.points import CrashPoint, Result
+from upheld.sweep.report import show
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
-from upheld.verdicts import Verdict
 
 LOOK_S: Final = 0.2
 LOG: Final = "lane.log"  # what a lane says beside its results
@@ -129,12 +128,6 @@ def _take(lane: Lane, journal: Journal, progress: Progress, mean: Mean) -> None:
     for result in lane.results():
         journal.add(result)
         mean.finished()
-        progress.finished(
-            f"{result.point} {result.seconds:.1f} s",
-            result.verdict or "missed",
-            style=COLOURS[result.verdict] if result.verdict else "yellow",
-            lane=lane.number,
-            is_quiet=result.verdict is Verdict.UPHELD,
-        )
+        show(result, progress, lane.number)
         if lane.under_way:
             progress.started(str(lane.under_way), lane.number)

@@ -4,9 +4,11 @@ from collections import Counter
 
 from rich.table import Table
 
+from upheld.report import COLOURS
 from upheld.sweep.life import NO_FAULT
 from upheld.sweep.points import CrashPoint, Result
 from upheld.text import visible
+from upheld.ui.progress import Progress
 from upheld.verdicts import Verdict
 
 SHOWN_ANOMALIES = 3
@@ -19,6 +21,17 @@ EXIT_CODES: dict[Verdict | None, int] = {  # the first that occurs counts
     None: 2,
     Verdict.UPHELD: 0,
 }
+
+
+def show(result: Result, progress: Progress, lane: int = 1) -> None:
+    """Show that a crash point is done."""
+    progress.finished(
+        f"{result.point} {result.seconds:.1f} s",
+        result.verdict or "missed",
+        style=COLOURS[result.verdict] if result.verdict else "yellow",
+        lane=lane,
+        is_quiet=result.verdict is Verdict.UPHELD,
+    )
 
 
 def table(results: list[Result]) -> Table:

@@ -14,7 +14,6 @@ from typing import Final
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
 from upheld.protocol.manifest import Manifest
-from upheld.report import COLOURS
 from upheld.spec.depths import Depth
 from upheld.sweep.answers import asked
 from upheld.sweep.journal import Journal
@@ -31,6 +30,7 @@ from upheld.sweep.points import (
     shortest,
     within,
 )
+from upheld.sweep.report import show
 from upheld.trial.rig import Rig
 from upheld.ui.progress import Progress
 from upheld.ui.timeleft import Mean
@@ -205,10 +205,5 @@ def _crash_at_all(
         result = sweep.crash(point, lives)
         journal.add(result)
         mean.finished()
-        progress.finished(
-            f"{point} {result.seconds:.1f} s",
-            result.verdict or "missed",
-            style=COLOURS[result.verdict] if result.verdict else "yellow",
-            is_quiet=result.verdict is Verdict.UPHELD,
-        )
+        show(result, progress)
     progress.end()
