@@ -5,14 +5,13 @@ import json
 from pathlib import Path
 
 from upheld.brokers import Asked, open_broker
-from upheld.cli.machine import demand_images_early, own_folder, prepare_all, run_scope
+from upheld.cli.machine import demand_early, own_folder, prepare_all, run_scope
 from upheld.doctor.completed import Addition, additions, assumed, completed
 from upheld.doctor.findings import MARKS, Case, Finding, findings, is_judgeable, mended
 from upheld.doctor.visit import Patience, Site, visit
 from upheld.errors import ExitCode, UsageProblem
 from upheld.protocol import manifest
 from upheld.reading import is_file, is_folder, read_bytes, read_toml
-from upheld.supervisor.namespace import demand_possible
 from upheld.text import sentence, visible, visible_data, wrapped
 from upheld.ui.console import announce, width
 
@@ -30,8 +29,7 @@ def visit_design(arguments: argparse.Namespace) -> int:
             "at a design with one."
         )
     design = manifest.load(str(file), assumed(tables, file.parent.resolve()))
-    demand_images_early([design])
-    demand_possible([design])
+    demand_early([design])
     with own_folder(arguments.out) as out, run_scope() as run:
         _say("the broker starts")
         broker = open_broker(Asked(arguments.broker), run=run, log_dir=out / "logs")

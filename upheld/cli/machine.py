@@ -143,14 +143,13 @@ def prepare_all(designs: list[Manifest], run: RunScope, out: Path) -> None:
     """Let each design, and the release before it, prepare once, before all else.
 
     Raises:
-        UsageProblem: A design wants a fence that cannot be made here, or cannot prepare.
+        UsageProblem: A design cannot prepare, or has not made the image of a container.
     """
-    releases = [release for each in designs for release in each.releases]
-    demand_possible(releases)
-    for design in releases:
+    for design in (release for each in designs for release in each.releases):
         with waiting(f"{design.name} is prepared"):
             prepare(design, run, out / "logs")
-        demand_images(design)
+        if design.prepare:
+            demand_images(design)
 
 
 def demand_images(design: Manifest) -> None:
@@ -178,13 +177,16 @@ def demand_images(design: Manifest) -> None:
             raise UsageProblem(f"{said} {reason}.") from None
 
 
-def demand_images_early(designs: Iterable[Manifest]) -> None:
-    """Demand the images that no `prepare` makes, before a broker starts.
+def demand_early(designs: Iterable[Manifest]) -> None:
+    """Demand fences, and the images that no `prepare` makes, before anything starts.
 
     Raises:
-        UsageProblem: An image is not to be had, or no container of it can be started here.
+        UsageProblem: A fence cannot be made here, an image is not to be had, or no container of it
+            can be started here.
     """
-    for design in (release for each in designs for release in each.releases):
+    releases = [release for each in designs for release in each.releases]
+    demand_possible(releases)
+    for design in releases:
         if not design.prepare:
             demand_images(design)
 
@@ -269,8 +271,7 @@ def opened_rig(
     interrupted does not keep the others from being taken.
     """
     seed = seed_of(arguments)
-    demand_images_early(designs)
-    demand_possible(release for each in designs for release in each.releases)
+    demand_early(designs)
     with contextlib.ExitStack() as opened:
         run = opened.enter_context(run_scope())
         broker = opened_broker(arguments, run, out)

@@ -23,6 +23,7 @@ from upheld.cli.choices import (
 from upheld.cli.earlier import demand_whole, failed_before, for_a_run, given_baseline
 from upheld.cli.machine import (
     begin_report,
+    demand_early,
     given_stores,
     opened_rig,
     out_folder,
@@ -269,6 +270,7 @@ def judge_in_lanes(arguments: argparse.Namespace, choice: Choice, out: Path, say
     command = commands.own_module("upheld", *arguments.argv, "--seed", str(account.seed))
     with run_scope() as run:
         chosen = [design for design in choice.manifests if choice.rows[design.name]]
+        demand_early(chosen)
         prepare_all(chosen, run, out)
         note_subjects(choice, list(filter(_is_prepared, chosen)), account.seed)
         with account.progress:

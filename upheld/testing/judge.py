@@ -19,7 +19,14 @@ from filelock import FileLock
 from upheld import commands
 from upheld.cli import parsed
 from upheld.cli.choices import seed_of
-from upheld.cli.machine import begin_report, own_folder, prepare_all, run_scope, subjects_of
+from upheld.cli.machine import (
+    begin_report,
+    demand_early,
+    own_folder,
+    prepare_all,
+    run_scope,
+    subjects_of,
+)
 from upheld.cli.run import as_typed
 from upheld.errors import MachineProblem, Problem, UsageProblem
 from upheld.protocol.manifest import Manifest
@@ -123,6 +130,7 @@ class Judge:
             begin_report(None, out)
             run = self._opened.enter_context(run_scope())
         with _alone(manifest):
+            demand_early([manifest])
             prepare_all([manifest], run, out)
         choice = Choice(
             [manifest],

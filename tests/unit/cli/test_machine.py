@@ -13,7 +13,7 @@ from docker.errors import DockerException, ImageNotFound
 from upheld import extras
 from upheld.brokers import engine
 from upheld.cli import machine
-from upheld.cli.machine import demand_images, demand_images_early, opened_rig, subjects_of
+from upheld.cli.machine import demand_early, demand_images, opened_rig, subjects_of
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import Manifest, load
 
@@ -144,10 +144,10 @@ def test_an_engine_elsewhere_is_refused(design: Manifest, monkeypatch: pytest.Mo
 def test_an_image_that_prepare_makes_is_looked_for_later(known: Known, design: Manifest) -> None:
     """All others are looked for before a broker starts, also of an earlier release."""
     made = design.model_copy(update={"prepare": ("true",)})
-    demand_images_early([made])
+    demand_early([made])
     assert known.pulled == []
 
-    demand_images_early([made.model_copy(update={"previous": design})])
+    demand_early([made.model_copy(update={"previous": design})])
     assert known.pulled == ["shop/orders:4"]
 
 
