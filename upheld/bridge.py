@@ -21,7 +21,7 @@ from confluent_kafka import KafkaException
 from confluent_kafka.admin import AdminClient, ConsumerGroupDescription
 
 from upheld.adapter import Design, Failed, Message, error, serve
-from upheld.commands import PYTHON, filled
+from upheld.commands import BY_SIGNAL, PYTHON, filled
 from upheld.protocol.subject import NAMESPACE
 from upheld.reading import read_toml
 from upheld.supervisor import contained, deployed, namespace
@@ -34,7 +34,6 @@ DESCRIBE_S: Final = 5.0
 AGAIN_S: Final = 0.2  # a process that ends at once is not started without a pause
 HEARD_S: Final = 1.0  # for the end of a log, which a child of the process may keep open
 TOLD_LINES: Final = 5  # of its log, if it does not start
-OF_A_SIGNAL: Final = 128  # from here on an exit code says which signal ended what it ran
 SHOWN_BYTES: Final = 80
 
 Result = TypeVar("Result")
@@ -218,7 +217,7 @@ class Bridge(Design):
             other.kill()
             other.wait()
         said = f"{self._named(process, 'the application')} has ended with {code}"
-        if 0 < code < OF_A_SIGNAL:
+        if 0 < code < BY_SIGNAL:
             raise Failed("ended", f"{said}: {process.last_words}")
         print(said, file=sys.stderr, flush=True)
         os._exit(1)

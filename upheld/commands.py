@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 PYTHON: Final = sys.executable
+BY_SIGNAL: Final = 128  # from here on an exit code says which signal ended what was run
 PACKAGE_ROOT: Final = str(Path(__file__).resolve().parents[1])
 # They stop a process for a person, or have it run code, though nobody sits at its terminal.
 INTERACTIVE: Final = ("PYTHONBREAKPOINT", "PYTHONINSPECT", "PYTHONSTARTUP")

@@ -3,10 +3,10 @@
 import shutil
 import subprocess
 import sys
-from contextlib import suppress
 from pathlib import Path
 
 import pytest
+from namespaces import namespaces
 
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
@@ -27,15 +27,6 @@ CACHED = """\
         except OSError as error:
             print(error, flush=True)
 """
-
-
-def namespaces() -> set[int]:
-    """Return the network namespaces that processes are in."""
-    found = set[int]()
-    for each in Path("/proc").glob("[0-9]*/ns/net"):
-        with suppress(OSError):
-            found.add(each.stat().st_ino)
-    return found
 
 
 @pytest.fixture

@@ -11,6 +11,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, Literal, NamedTuple
 
+from upheld.commands import BY_SIGNAL
 from upheld.doctor.completed import NOT_NAMED, Addition, as_declared, own_topics
 from upheld.doctor.seen import Group, Outputs, Seen, Visit
 from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
@@ -28,7 +29,6 @@ MARKS: Final[dict[Mark, str]] = {"fine": "✓", "note": "!", "wrong": "✗"}
 
 
 # A shell and a JVM end with this and the number of the signal, once its handlers have run.
-BY_SIGNAL: Final = 128
 
 
 class Finding(NamedTuple):

@@ -39,7 +39,7 @@ PASSED_ON: Final = {
     KILL: signal.SIGKILL,
 }
 NOT_STARTED: Final = 125  # the exit code of `docker run` where the engine refuses
-KILLED: Final = 128 + signal.SIGKILL
+KILLED: Final = commands.BY_SIGNAL + signal.SIGKILL
 MODULE: Final = "upheld.supervisor.contained"
 EVERYBODY: Final = 0o777
 

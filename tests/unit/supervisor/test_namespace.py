@@ -9,12 +9,12 @@ import subprocess
 import sys
 import threading
 from collections.abc import Callable, Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import pytest
 from miniatures import until
+from namespaces import namespaces
 
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
@@ -153,15 +153,6 @@ def asked(namespace: Namespace, host: str, port: str | int) -> str:
     command = namespace.command([sys.executable, "-c", ASKS, host, str(port)])
     found = subprocess.run(command, capture_output=True, check=True, text=True, timeout=60)
     return found.stdout.strip()
-
-
-def namespaces() -> set[int]:
-    """Return the network namespaces that processes are in."""
-    found = set[int]()
-    for each in Path("/proc").glob("[0-9]*/ns/net"):
-        with suppress(OSError):
-            found.add(each.stat().st_ino)
-    return found
 
 
 @needs_root

@@ -2,6 +2,7 @@
 
 import signal
 from dataclasses import replace
+from typing import Any
 
 import pytest
 from children import child, scope, started
@@ -79,8 +80,8 @@ class Contained:
 def test_a_container_is_struck_when_no_process_can_start_another_one() -> None:
     """The leader is stopped by then, and is killed last; both are evidence."""
     with started("sleep", "60") as leader:
-        containers = Contained(leader.pid)
-        session = replace(Session.of(leader, "tag"), containers=containers)  # type: ignore[arg-type]
+        containers: Any = Contained(leader.pid)
+        session = replace(Session.of(leader, "tag"), containers=containers)
 
         assert session.pids() == [leader.pid, 1 << 22]
         assert session.pause() == [leader.pid, 1 << 22]
