@@ -506,9 +506,13 @@ def _collections(view: View, *, by_shard: bool) -> Iterable[list[_Member]]:
 def once(history: History, application: str) -> list[Anomaly]:
     """Check that every output stands there once, in either mode (G21).
 
-    No instance died, and nothing was shared out anew.
+    No instance died, and nothing was shared out anew. If only the last value of each key is known,
+    a key that shows no value again shows nothing twice. If a key does, it may have been in the same
+    state again, so that the check is not offered.
     """
     view = view_of(history, application)
+    if view.program.is_last_alone:
+        return _none_again(view)
     found = []
     for key, outputs in view.outputs.items():
         seen: dict[int, str] = {}
@@ -523,6 +527,22 @@ def once(history: History, application: str) -> list[Anomaly]:
                 )
                 found.append(view.anomaly("duplicated", said, key, state, output.record))
     return found
+
+
+def _none_again(view: View) -> list[Anomaly]:
+    """Return nothing if no key shows a value again.
+
+    Raises:
+        NotOffered: A key does, and nobody knows its states.
+    """
+    for key, outputs in view.outputs.items():
+        value, count = Counter(view.content(each.record) for each in outputs).most_common(1)[0]
+        if count > 1:
+            raise NotOffered(
+                f"{text(key)} shows {show(value)} {count} times, and without a fault its keys have "
+                "different numbers of outputs, so that nobody can say which come again"
+            )
+    return []
 
 
 @check(

@@ -37,8 +37,30 @@ OUTPUTS: Final = frozenset({Need.INPUT, Need.START, Need.MARK})
 # The checks of answers, which are compared with one visible output, and with no oracle.
 OF_QUERIES: Final = frozenset({"answers", "committed-answers", "answered", "online"})
 
-# The checks that need no more of a key's outputs than the last one.
-BY_LAST_VALUE: Final = frozenset({"relation", "fold", *OF_QUERIES})
+# The checks that need no more of a key's outputs than the last one: they compare it with the last
+# state, or compare other facts, and of outputs ask alone that each key is one of the input's.
+BY_LAST_VALUE: Final = frozenset(
+    {
+        "relation",
+        "fold",
+        "refused-or-right",
+        "whole-or-refused",
+        "once",
+        "promptly",
+        "same-rows",
+        "recovered",
+        "paced",
+        "handed-over",
+        "silent",
+        "caught-up",
+        "lag",
+        "gap-named",
+        "file-named",
+        "footprint",
+        "told",
+        *OF_QUERIES,
+    }
+)
 
 # The checks of the application as a whole, which each output that can be judged shows.
 OF_ANY_OUTPUT: Final = frozenset({"owners", *OF_QUERIES})

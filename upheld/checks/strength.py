@@ -66,7 +66,13 @@ def strength_of(history: History) -> Strength:
     wanted = {part for claim in claims for part in asked(claim.check)}
     unknown = {part for each in judged for part in _unknown(history, each)}
     by_last_value = {each.name for each in judged if _is_by_last_value(history, each)}
-    if any(claim.check in BY_LAST_VALUE and claim.application in by_last_value for claim in claims):
+    of_last_values = (
+        claim.check in BY_LAST_VALUE
+        and claim.application in by_last_value
+        and any(asked(claim.check))
+        for claim in claims
+    )
+    if any(of_last_values):
         wanted.add("last value per key")
     oracle = max((_oracle(each) for each in judged), key=ORACLES.index)
     return Strength(oracle, _sorted(wanted - unknown), _sorted(wanted & unknown))

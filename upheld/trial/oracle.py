@@ -159,7 +159,12 @@ class Oracle:
             due = len(first[0].outputs) if contract.shape == "map" else 0
             second = self._run(application, inputs, Fresh("twice", shifted=True, due=due))
             found = [
-                difference(own, by_key(own, one.outputs), by_key(own, other.outputs))
+                difference(
+                    own,
+                    by_key(own, one.outputs),
+                    by_key(own, other.outputs),
+                    may_skip=self._skips_states(own, application, inputs, one),
+                )
                 for own, one, other in zip(contract.outputs, first, second, strict=True)
             ]
         return tuple(
@@ -177,7 +182,7 @@ class Oracle:
     ) -> Given:
         """Return what came on one output, with what of it can be compared."""
         has_traces = is_traced(contract, unique_of(application.event), inputs, first.outputs)
-        skips_states = self._skips_states(contract, has_traces=has_traces)
+        skips_states = self._skips_states(contract, application, inputs, first)
         has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
             contract, first.outputs
         )
@@ -189,7 +194,13 @@ class Oracle:
             has_one_each=has_traces and len(first.outputs) == len(inputs),
         )
 
-    def _skips_states(self, contract: events.Contract, *, has_traces: bool) -> bool:
+    def _skips_states(
+        self,
+        contract: events.Contract,
+        application: Application,
+        inputs: list[events.Record],
+        given: Given,
+    ) -> bool:
         """Return whether outputs may skip states.
 
         The program that an adapter runs says so. A fold without an adapter may, if its keys have
@@ -198,7 +209,10 @@ class Oracle:
         if self.manifest.emits == "every-state" and not contract.also_reads:
             return False
         program = None if self.manifest.application else PROGRAMS[contract.name]
-        return bool(program and program.conflates) or (contract.shape == "fold" and not has_traces)
+        if program and program.conflates:
+            return True
+        unique = unique_of(application.event)
+        return contract.shape == "fold" and not is_traced(contract, unique, inputs, given.outputs)
 
     def _is_alike(self, question: Question, application: Application) -> bool:
         asked = (question.design, question.contract, question.mode)

@@ -144,7 +144,7 @@ class Trial:
         """
         if check in {"side-effects", "no-topics"}:
             self.probes.look_at_names()
-        if check == "fold":
+        if check in {"fold", "whole-or-refused"}:
             self.workload.oracle.ask_below_the_commit(application)
         if check == "footprint":
             self.probes.look_at_footprint(application, self._declared_topics())

@@ -144,7 +144,8 @@ ALL = ("relation", "order", "prefix")
             {"answers": "~", "committed": {"in-0": 0}},
             Strength("itself", ("last value per key", "prefix"), ("relation", "order")),
         ),
-        (("once",), {"answers": "~"}, Strength("itself", (), ("relation",))),
+        (("once",), {"answers": "~"}, Strength("itself", ("last value per key",), ("relation",))),
+        (("silent",), {"answers": "~"}, Strength("itself")),
         (("relation",), {"answers": ""}, Strength("itself", (), ("relation", "order"))),
         (
             ("fold",),

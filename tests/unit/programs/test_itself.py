@@ -10,7 +10,15 @@ from upheld.checks import CHECKS
 from upheld.checks.view import view_of
 from upheld.generators.envelope_pb2 import Envelope, Hop
 from upheld.history import History
-from upheld.history.events import Answered, Application, Committed, Contract, Record
+from upheld.history.events import (
+    Answered,
+    Application,
+    Committed,
+    Contract,
+    InputRested,
+    Instance,
+    Record,
+)
 from upheld.programs import GONE, Unreadable
 from upheld.programs.itself import Difference, by_key, difference, digest_of, value_of
 from upheld.verdicts import NotOffered
@@ -366,11 +374,59 @@ def test_a_key_in_two_partitions_has_no_last_value() -> None:
     assert found("relation", history) == ["reordered"]
 
 
-@pytest.mark.parametrize("check", ["once", "below-the-commit", "promptly"])
+@pytest.mark.parametrize("check", ["below-the-commit", "available"])
 def test_a_check_of_each_output_is_not_offered_by_last_values(check: str) -> None:
     """Nobody can say what else should have come."""
     with pytest.raises(NotOffered, match="only the last value of each"):
         CHECKS[check](story(**LAST), "app")
+
+
+@pytest.mark.parametrize(("nth", "anomalies"), [((0, 1), []), ((1,), []), ((0,), ["late"])])
+def test_the_last_value_is_due_in_time(nth: tuple[int, ...], anomalies: list[str]) -> None:
+    """Those before it may be skipped."""
+    history = by_last_value(*nth)
+    history.add(
+        InputRested(
+            application="app",
+            since_ms=0,
+            looked_ms=9000,
+            tolerance_ms=1000,
+            canary_ms=1,
+            still_ms=5000,
+        )
+    )
+
+    assert found("promptly", history) == anomalies
+
+
+def test_what_shows_no_value_again_has_nothing_twice() -> None:
+    """A value that comes again may be another state, or the same one twice."""
+    assert found("once", by_last_value(0, 1)) == []
+    with pytest.raises(NotOffered, match=r"a shows .* 2 times.*nobody can say which come again"):
+        CHECKS["once"](by_last_value(0, 0, 1), "app")
+
+
+@pytest.mark.parametrize(("nth", "anomalies"), [((0, 1), []), ((0,), ["lost"]), ((1, 0), ["lost"])])
+def test_what_did_not_refuse_ends_at_the_last_value(
+    nth: tuple[int, ...], anomalies: list[str]
+) -> None:
+    """A design that has refused shows nothing more."""
+    history = by_last_value(*nth)
+    assert found("refused-or-right", history) == anomalies
+    history.add(
+        Instance(at_ms=1, application="app", name="a", event="failed", detail="corrupt: a page")
+    )
+    assert found("refused-or-right", history) == ["phantom"] * bool(nth)
+
+
+def by_last_value(*nth: int) -> History:
+    """Return a history of last values in which key a shows these states."""
+    history = story(shown="", **LAST)
+    history.add_all(
+        record("out", offset, "a", {"nth": each, "at": offset}) for offset, each in enumerate(nth)
+    )
+    history.add(record("out", 90, "b", {"nth": 0, "at": 90}))
+    return history
 
 
 def test_topics_of_a_run_without_a_fault_are_the_harnesss() -> None:
@@ -435,6 +491,14 @@ def test_another_number_of_outputs_leaves_the_last_values(
     assert not found.is_ordered
     assert found.is_by_last_value == bool(other)
     assert found.unstable == (("$.at",) if is_by_last_value else ("$.at", "$.n") if other else ())
+
+
+def test_states_that_differ_since_others_were_skipped_have_no_unstable_fields() -> None:
+    """Two runs may show as many of them by chance."""
+    one, other = ({b"a": [b'{"sum": %d}' % each, b'{"sum": 9}']} for each in (1, 2))
+
+    assert difference(PLAIN, one, other).unstable == ("$.sum",)
+    assert difference(PLAIN, one, other, may_skip=True) == Difference((), False, True)
 
 
 def test_bytes_are_compared_as_they_are() -> None:
