@@ -7,6 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from itertools import pairwise
+from math import inf
 from typing import NamedTuple
 
 from upheld.checks import interleaved
@@ -96,7 +97,7 @@ class _Shown:
         if not self.outputs:
             return []
         if self.view.program.is_last_alone:
-            return list(self._partitions())
+            return [*self._partitions(), *self._ranks()]
         return [*self._partitions(), *self._beginning(), *self._steps()]
 
     def _silence(self) -> Iterator[Anomaly]:
@@ -132,6 +133,40 @@ class _Shown:
             elif not self.view.conflates and after.index > before.index + 1:
                 yield self._gap(before, after)
             seen.add(after.index)
+
+    def _ranks(self) -> Iterator[Anomaly]:
+        """Compare the number of each output that increases with that of the one before it."""
+        rank_of = self.view.program.rank_of
+        if rank_of is None:
+            return
+        seen = list[float]()
+        steps_back = 0
+        for output in self.outputs:
+            rank = rank_of(output.record)
+            if rank is None:
+                yield from self._without_rank(output)
+                continue
+            before = seen[-1] if seen else -inf
+            if self.view.exactly_once and rank <= before:
+                yield self._not_above(output, before, is_repeated=rank in seen)
+            elif rank < before:
+                steps_back += 1
+                if steps_back > output.interruptions:
+                    yield self._not_above(output, before, is_repeated=False)
+            seen.append(rank)
+
+    def _without_rank(self, output: Output) -> Iterator[Anomaly]:
+        if output.record.value is not None:
+            said = f"{text(self.key)} has an output without the number that increases"
+            yield self.view.anomaly("phantom", said, self.key, self.states[-1], output.record)
+
+    def _not_above(self, output: Output, before: float, *, is_repeated: bool) -> Anomaly:
+        """Return the anomaly of an output whose number is not above that of the one before."""
+        shown = show(self.view.content(output.record))
+        how = "again" if is_repeated else f"after its number was {before:g}"
+        said = f"{text(self.key)} shows {shown} {how}"
+        name = "duplicated" if is_repeated else "reordered"
+        return self.view.anomaly(name, said, self.key, self.states[output.index], output.record)
 
     def _may_come_again(self, before: Output, after: Output) -> bool:
         """Return whether an output may be written right after itself."""
@@ -270,14 +305,14 @@ def fold(history: History, application: str) -> list[Anomaly]:
 
     An application without a model may not show which input an output is of. Then the last value of
     each key is compared with that of a run on the committed input alone. If outputs may lead, a key
-    has to be as far as that run at least.
+    has to be as far as that run at least. The number of its outputs says so, or one that increases
+    with each state.
     """
     view = view_of(history, application)
     committed = [c for c in history.of(Committed) if c.application == application and c.down][-1]
     may_lead = not view.exactly_once or history.begun.atomic == "shard"
     if oracle := untraced(view):
-        due = _due(view, oracle, committed, may_lead=may_lead)
-        return [*view.foreign, *(_short if may_lead else _otherwise)(view, due)]
+        return [*view.foreign, *_cut_off(view, oracle, committed, may_lead=may_lead)]
     found = list(view.foreign)
     if committed.offsets is None and may_lead:
         return found
@@ -302,20 +337,23 @@ def fold(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-def _due(
+def _cut_off(
     view: View, oracle: Itself, committed: Committed, *, may_lead: bool
-) -> dict[bytes, list[Value]]:
-    """Return the values of each key in a run on the committed input alone.
+) -> Iterator[Anomaly]:
+    """Go through the keys that do not show what a run on the committed input alone gives.
 
     Raises:
-        NotOffered: There was no such run, or outputs may lead where only last values are known.
+        NotOffered: There was no such run, or nobody can say which of two outputs is later.
     """
     if committed.offsets is None:
         raise NotOffered(UNTRACED)
-    due = oracle.values(below(committed.offsets, view.inputs))
-    if due and may_lead and oracle.is_last_alone:
-        raise NotOffered(UNTRACED)
-    return due
+    inputs = below(committed.offsets, view.inputs)
+    if not may_lead:
+        yield from _otherwise(view, oracle.values(inputs))
+    elif oracle.is_last_alone:
+        yield from _below(view, oracle.ranks(inputs))
+    else:
+        yield from _short(view, oracle.values(inputs))
 
 
 def _otherwise(view: View, due: dict[bytes, list[Value]]) -> Iterator[Anomaly]:
@@ -351,6 +389,24 @@ def _short(view: View, due: dict[bytes, list[Value]]) -> Iterator[Anomaly]:
             state = view.states[key][want - 1]
             last = outputs[-1].record if outputs else None
             yield view.anomaly("behind-commit", said, key, state, last)
+
+
+def _below(view: View, due: dict[bytes, tuple[float, Record]]) -> Iterator[Anomaly]:
+    """Go through the keys whose last visible output has a lower number than is due."""
+    rank_of = view.program.rank_of
+    for key in sorted(due.keys() & view.states.keys()):
+        want, record = due[key]
+        outputs = [output.record for output in view.outputs.get(key, []) if not output.anomaly]
+        last = outputs[-1] if outputs else None
+        have = rank_of(last) if rank_of and last else None
+        if have is None or have < want:
+            expected = show(view.content(record))
+            shown = show(view.content(last)) if last else "none"
+            said = (
+                f"{text(key)}: the committed input gives {expected}, and the visible output is "
+                f"{shown}, which comes before it"
+            )
+            yield view.anomaly("behind-commit", said, key, view.states[key][-1], last)
 
 
 @dataclass(frozen=True)
@@ -512,7 +568,7 @@ def once(history: History, application: str) -> list[Anomaly]:
     """
     view = view_of(history, application)
     if view.program.is_last_alone:
-        return _none_again(view)
+        return _again(view)
     found = []
     for key, outputs in view.outputs.items():
         seen: dict[int, str] = {}
@@ -529,20 +585,31 @@ def once(history: History, application: str) -> list[Anomaly]:
     return found
 
 
-def _none_again(view: View) -> list[Anomaly]:
-    """Return nothing if no key shows a value again.
+def _again(view: View) -> list[Anomaly]:
+    """Return what comes again, where only the last value of each key is known.
+
+    A number that increases says so. Without one, a value that comes again may be another state.
 
     Raises:
-        NotOffered: A key does, and nobody knows its states.
+        NotOffered: A key shows a value again, and nobody can say whether its state was the same.
     """
+    rank_of = view.program.rank_of
+    found = []
     for key, outputs in view.outputs.items():
-        value, count = Counter(view.content(each.record) for each in outputs).most_common(1)[0]
-        if count > 1:
-            raise NotOffered(
-                f"{text(key)} shows {show(value)} {count} times, and without a fault its keys have "
-                "different numbers of outputs, so that nobody can say which come again"
-            )
-    return []
+        seen = set[object]()
+        for output in outputs:
+            shown = rank_of(output.record) if rank_of else view.content(output.record)
+            if shown in seen and not output.anomaly:
+                said = f"{text(key)} shows {show(view.content(output.record))} again"
+                state = view.states[key][output.index]
+                found.append(view.anomaly("duplicated", said, key, state, output.record))
+            seen.add(shown)
+    if found and rank_of is None:
+        raise NotOffered(
+            f"{found[0].text}, and without a fault its keys have different numbers of outputs, so "
+            "that nobody can say whether its state was the same"
+        )
+    return found
 
 
 @check(

@@ -103,7 +103,9 @@ def _unknown(history: History, application: Application) -> Iterator[Part]:
         answers = list(oracle.answers())
         is_in_order = answers and all(answer.is_ordered for answer in answers)
         if oracle.is_last_alone or not is_in_order:
-            yield from ("relation", "order")
+            yield "relation"
+            if not (oracle.is_last_alone and oracle.contract.increasing):
+                yield "order"
         elif oracle.contract.identity is not None:
             yield "order"
         if not answers or not (oracle.is_traced or _is_cut_asked(history, application, oracle)):

@@ -18,7 +18,7 @@ from upheld.doctor.visit import SESSION_MS, TRANSACTION_MS
 from upheld.errors import UsageProblem
 from upheld.programs.modelled import contract_of, first_difference
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.subject import FIXED, Subject
+from upheld.protocol.subject import FIXED, ITSELF, Subject
 from upheld.supervisor.deployed import OK
 from upheld.verdicts import Inconclusive
 
@@ -226,6 +226,7 @@ def _output_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
         )
     elif count := case.written(role).count:
         yield Finding("output", "fine", f"it wrote {count} records to {topic}")
+        yield from _increasing(case, role)
     elif case.seen.commits.done or (is_reading and not case.has_offsets):
         # An output of few records may have none in a short visit, beside another one.
         is_alone = case.seen.output_count == 0
@@ -234,6 +235,23 @@ def _output_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
             "wrong" if is_alone else "note",
             f"{_read(case)}, and none is to be seen in {topic}",
             "give it samples of which something comes, or see why its transactions do not commit",
+        )
+
+
+def _increasing(case: Case, role: str) -> Iterator[Finding]:
+    """Say by which number the states of a fold can be told apart."""
+    table = case.subject.output[role]
+    grown = case.written(role).increasing
+    is_told = bool(table.identity or table.increasing or case.manifest.emits)
+    if case.subject.shape != "fold" or case.subject.oracle != ITSELF or is_told:
+        return
+    if grown:
+        yield Finding(
+            "increasing",
+            "note",
+            f"{', '.join(grown)} grows with each output of a key in {role}",
+            f'if one of these grows with each state, say increasing = "{grown[0]}" in '
+            f"[output.{role}]: what comes twice or too late is found then",
         )
 
 

@@ -1,6 +1,8 @@
 """The outputs of an application by themselves, without a model."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
+from math import inf
 from typing import Any, Final
 
 from upheld.doctor.seen import Outputs
@@ -11,6 +13,8 @@ from upheld.reading import loaded
 
 LEAST_CHARS: Final = 4  # of a text that is looked for in outputs
 SHOWN_CHARS: Final = 80
+PAIRS: Final = 20  # of two outputs of a key, by which a number is known to grow
+PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
 UNREADABLE: Final = object()  # the value of bytes that are no JSON
 
 
@@ -32,7 +36,37 @@ def judged(outputs: Sequence[Record], aborted: set[str], form: str) -> Outputs:
         unreadable=len(wrong) if is_json else 0,
         first_unreadable=shown,
         aborted=sum(not aborted.isdisjoint(_texts(found)) for found in read),
+        increasing=increasing(outputs) if is_json and not wrong else (),
     )
+
+
+def increasing(outputs: Iterable[Record]) -> tuple[str, ...]:
+    """Return the paths of numbers that grow with each output of a key.
+
+    There are none if too few outputs follow one of their key.
+    """
+    last: dict[bytes | None, dict[str, float]] = {}
+    found: set[str] | None = None
+    pairs = 0
+    for record in outputs:
+        numbers = dict(_numbers(_read(record.value), "$")) if record.value is not None else {}
+        if record.key in last:
+            pairs += 1
+            before = last[record.key]
+            grown = {path for path, number in numbers.items() if number > before.get(path, inf)}
+            found = grown if found is None else found & grown
+        last[record.key] = numbers
+    return tuple(sorted(found or ())) if pairs >= PAIRS else ()
+
+
+def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
+    """Go through the numbers in the objects of a value, with their paths."""
+    if isinstance(value, dict):
+        for name, inner in value.items():
+            if PLAIN.fullmatch(name):
+                yield from _numbers(inner, f"{path}.{name}")
+    elif isinstance(value, int | float) and not isinstance(value, bool):
+        yield path, value
 
 
 def told_apart(described: Input, sent: Iterable[Send]) -> set[str]:

@@ -53,6 +53,7 @@ class Outputs(_Seen):
     unreadable: int = 0  # values that are not of the format that is declared
     first_unreadable: str = ""
     aborted: int = 0  # outputs of records that no reader of committed data gets
+    increasing: tuple[str, ...] = ()  # paths of numbers that grew with each output of a key
 
 
 class Query(_Seen):

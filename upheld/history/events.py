@@ -179,6 +179,7 @@ class FurtherOutput(BaseModel):
     identity: str | None = Field(
         default=None, description="the path of a field by which outputs are told apart"
     )
+    increasing: str | None = Field(default=None, description="as of the first output")
     asked: dict[str, str] | None = Field(
         default=None, description="as of the first output, where the application is asked for keys"
     )
@@ -207,6 +208,10 @@ class Contract(BaseModel):
         default=None,
         description="the path of a field by which outputs are told apart; their order is not "
         "compared then",
+    )
+    increasing: str | None = Field(
+        default=None,
+        description="the path of a field with a number that increases with each state of a key",
     )
     also_reads: tuple[str, ...] = Field(
         default=(), description="the roles of the topics that it reads beside the first one"

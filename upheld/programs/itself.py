@@ -7,7 +7,8 @@ compared.
 
 The numbers of outputs may differ, and a fold may show only some of its states, unless it declares
 that it emits every state. Then the last value of each key is compared alone. The values before it
-are any that it likes.
+are any that it likes. If a number in them increases with each state of a key, it says what came
+twice, and what came after a later state.
 
 This finds what a fault changes: loss, duplicates, wrong order, state that was not restored. It
 cannot see wrong logic, nor a fault that the runs without a fault have too.
@@ -276,6 +277,7 @@ def program(contract: Contract, oracle: "Itself | None" = None) -> Program:
         lineage_of=no_lineage,
         diagnosis=oracle.diagnosis if oracle else _no_diagnosis,
         key_of=partial(key_of, contract),
+        rank_of=partial(rank_of, contract.increasing) if contract.increasing else None,
     )
 
 
@@ -314,6 +316,15 @@ def value_of(contract: Contract, unstable: Types, record: Record) -> Value:
         if found is not MISSING and (types is None or _type_of(found) in types):
             value = path.replaced(value, _MASKED)
     return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
+
+
+def rank_of(path: str, record: Record) -> float | None:
+    """Return the number at a path of an output; None if there is none."""
+    try:
+        found = _path(path).found(loaded(record.value or b""))
+    except ValueError:
+        return None
+    return found if isinstance(found, int | float) and not isinstance(found, bool) else None
 
 
 def _type_of(value: object) -> str:
@@ -376,6 +387,7 @@ class Itself:
             return _no_model(records)
         outputs = self._outputs(answer)
         if self.is_last_alone:
+            self._demand_increase(outputs)
             return self._last(outputs, records)
         if not answer.is_ordered:
             raise NotOffered(
@@ -390,6 +402,29 @@ class Itself:
                 "skip other states than without one"
             )
         return self._states(outputs, sources, records[-1])
+
+    def _demand_increase(self, outputs: list[Record]) -> None:
+        """Demand that what is declared to increase does so without a fault.
+
+        Raises:
+            NotOffered: An output of a key has no such number, or none above that of the one before.
+        """
+        path = self.contract.increasing
+        if path is None:
+            return
+        last: dict[bytes, float] = {}
+        for record in outputs:
+            rank = rank_of(path, record)
+            before = last.get(record.key or b"")
+            if rank is None or (before is not None and rank <= before):
+                found = "no number" if rank is None else f"{rank:g}"
+                after = "" if before is None else f" after {before:g}"
+                key = (record.key or b"").decode(errors="backslashreplace")
+                raise NotOffered(
+                    f"`increasing` is {path}, and without a fault it is {found} for "
+                    f"{key or 'an output without a key'}{after}"
+                )
+            last[record.key or b""] = rank
 
     def _last(self, outputs: list[Record], inputs: list[Record]) -> States:
         """Return one state for all values of a key but the last one, and that one.
@@ -431,6 +466,24 @@ class Itself:
         for record in self._outputs(answer):
             found[key_of(self.contract, record)].append(self.value_of(record))
         return dict(found)
+
+    def ranks(self, inputs: list[Record]) -> dict[bytes, tuple[float, Record]]:
+        """Return the last output that comes of just these inputs, and its number, by key.
+
+        The number increases with each state.
+
+        Raises:
+            NotOffered: The application was not run on them, or two runs give other numbers.
+        """
+        path = self.contract.increasing
+        if not inputs:
+            return {}
+        answer = self.answer_to(inputs)
+        if answer is None or path is None or path in self.unstable():
+            raise NotOffered(UNTRACED)
+        last = {record.key or b"": record for record in self._outputs(answer)}
+        ranks = {key: (rank_of(path, record), record) for key, record in last.items()}
+        return {key: (rank, record) for key, (rank, record) in ranks.items() if rank is not None}
 
     @property
     def is_last_alone(self) -> bool:

@@ -56,6 +56,8 @@ from upheld.text import visible
 SAID_CHARS: Final = 200  # of what a model raised or gave
 # The programs of one input and one output, and the formats of their outputs.
 WRITTEN: Final[Mapping[str, Literal["json", "envelope"]]] = {"relay": "envelope", "ledger": "json"}
+# The fields of their outputs that increase with each state of a key.
+INCREASING: Final[Mapping[str, str]] = {"ledger": "$.postings"}
 MOST_TRIED: Final = 20_000  # steps of a model, to name what is wrong with the outputs of a row
 
 _REPR: Final = reprlib.Repr()
@@ -204,6 +206,7 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
             reads=program.reads,
             writes=program.writes,
             format=WRITTEN[program.name],
+            increasing=INCREASING.get(program.name),
             compared_with=design.compared_with,
         )
     asked = {name: query.fields for name, query in subject.query.items()}
@@ -214,6 +217,7 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
             format=each.format,
             ignore=each.ignore,
             identity=each.identity,
+            increasing=each.increasing,
             asked=asked.get(name),
         )
         for name, each in others
@@ -228,6 +232,7 @@ def contract_of(design: Manifest, program: Program | None = None) -> Contract | 
         model=_file_of(design),
         compared_with=design.compared_with or "itself",
         identity=output.identity,
+        increasing=output.increasing,
         also_reads=tuple(subject.input)[1:],
         unique=_unique_of(subject),
         asked=asked.get(role),

@@ -178,6 +178,11 @@ class OutputTable(_Table):
         description="a field that tells its records apart, such as $.order: their order is not "
         "compared then",
     )
+    increasing: Annotated[str, AfterValidator(_path)] | None = Field(
+        default=None,
+        description="a field with a number that increases with each state of a key, such as "
+        "$.count: a fold that skips states shows by it what came twice, and what too late",
+    )
     visible_within_ms: int = Field(
         default=2_100,
         ge=2_100,
@@ -385,6 +390,7 @@ class Subject(_Table):
         self._demand_starts()
         self._demand_credentials(used)
         self._demand_identities()
+        self._demand_increases()
         self._demand_queries()
         self._demand_hosts()
         needed = [] if self.names == FIXED else [*topics]
@@ -493,6 +499,24 @@ class Subject(_Table):
                 raise ValueError(
                     f"[output.{name}] has an `identity`, and the model {self.oracle} says the "
                     "order of its outputs"
+                )
+
+    def _demand_increases(self) -> None:
+        """Refuse an increasing field that no output can have, or that nothing is compared by."""
+        for name, table in self.output.items():
+            if table.increasing is None:
+                continue
+            if table.format == "bytes":
+                raise ValueError(f"[output.{name}]: the format bytes has no field for `increasing`")
+            if table.identity is not None:
+                raise ValueError(
+                    f"[output.{name}] has an `identity`, so that the order of its outputs is not "
+                    "compared, and an `increasing` field says what that is; say one of them"
+                )
+            if self.shape != "fold" or self.oracle != ITSELF:
+                raise ValueError(
+                    f"[output.{name}] has an `increasing` field, which says something of a fold "
+                    'without a model alone: shape = "fold"'
                 )
 
     def _demand_hosts(self) -> None:

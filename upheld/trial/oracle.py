@@ -73,8 +73,8 @@ class Oracle:
     def ask_below_the_commit(self, application: Application) -> None:
         """Record what comes of the input below the offsets that were committed last.
 
-        Nothing is asked if the outputs show themselves which input each is of; nor if they may
-        lead, and only last values are known.
+        Nothing is asked if the outputs show themselves which input each is of. If they may lead,
+        and only last values are known, a number has to say which of two is later.
         """
         contract = application.event.contract
         history = self.recorder.history
@@ -86,7 +86,10 @@ class Oracle:
             return
         if all(oracle.is_traced for oracle in oracles):
             return
-        if application.mode != "exactly_once" and any(oracle.is_last_alone for oracle in oracles):
+        may_lead = application.mode != "exactly_once"
+        if may_lead and any(
+            each.is_last_alone and not each.contract.increasing for each in oracles
+        ):
             return
         inputs = below(looks[-1].offsets, self._visible(application))
         self._answering()._ask(application, contract, inputs)

@@ -146,6 +146,14 @@ ALL = ("relation", "order", "prefix")
         ),
         (("once",), {"answers": "~"}, Strength("itself", ("last value per key",), ("relation",))),
         (("silent",), {"answers": "~"}, Strength("itself")),
+        (
+            ("relation",),
+            {
+                "answers": "~",
+                "contract": CONTRACT.model_copy(update={"increasing": "$.count"}),
+            },
+            Strength("itself", ("last value per key", "order"), ("relation",)),
+        ),
         (("relation",), {"answers": ""}, Strength("itself", (), ("relation", "order"))),
         (
             ("fold",),

@@ -173,11 +173,30 @@ def test_the_page_has_each_trouble_with_its_mark() -> None:
     written = {
         (code, mark) for codes, mark, *_ in rows for code in re.findall(r"`([\w-]+)`", codes)
     }
-    marks: dict[str, set[str]] = {"model": {"✗"}}
+    marks: dict[str, set[str]] = {"model": {"✗"}, "increasing": {"!"}}
     for code, mark, _ in TROUBLES:
         marks.setdefault(code, set()).add({"wrong": "✗", "note": "!"}[mark])
 
     assert written == {(code, " or ".join(sorted(m, reverse=True))) for code, m in marks.items()}
+
+
+@pytest.mark.parametrize(
+    ("shape", "declared", "is_named"),
+    [("fold", None, True), ("fold", "$.n", False), ("map", None, False)],
+)
+def test_a_number_that_grows_is_named_for_a_fold(
+    shape: str, declared: str | None, *, is_named: bool
+) -> None:
+    """A map has no states, and who has declared one needs no other."""
+    assert ORDERS.application
+    table = ORDERS.application.output["costs"].model_copy(update={"increasing": declared})
+    subject = ORDERS.application.model_copy(update={"shape": shape, "output": {"costs": table}})
+    design = ORDERS.model_copy(update={"application": subject})
+    seen = found(design, outputs={"costs": Outputs(count=60, increasing=("$.count", "$.total"))})
+    named = [each for each in seen if each.code == "increasing"]
+
+    assert bool(named) == is_named
+    assert not named or 'increasing = "$.count" in [output.costs]' in named[0].way_out
 
 
 def test_a_commit_that_waits_for_its_outputs_is_fine() -> None:

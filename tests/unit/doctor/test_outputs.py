@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from upheld.doctor.outputs import judged, told_apart
+from upheld.doctor.outputs import PAIRS, increasing, judged, told_apart
 from upheld.generators.ledger import Send
 from upheld.history.events import Record
 from upheld.protocol.inputs import Input
@@ -46,6 +46,21 @@ def test_bytes_are_never_unreadable() -> None:
 def test_an_output_of_an_aborted_record_has_its_text(value: Any, count: int) -> None:
     """It may stand anywhere in the value."""
     assert judged(outputs(json.dumps(value).encode()), {"order-7"}, "json").aborted == count
+
+
+def test_numbers_that_grow_with_each_output_of_a_key_are_found() -> None:
+    """A number that stays once is none of them, and few outputs show nothing."""
+    values = [
+        {"count": n, "of": {"total": 2 * n}, "balance": min(n, PAIRS - 1), "id": str(n), "ok": True}
+        for n in range(PAIRS + 1)
+    ]
+    states = outputs(*(json.dumps(value).encode() for value in values))
+
+    assert increasing(states) == ("$.count", "$.of.total")
+    assert increasing(states[:-1]) == ()
+    assert increasing([*states, states[0]._replace(key=b"j")]) == ("$.count", "$.of.total")
+    assert increasing([*states, *outputs(None)]) == ()
+    assert judged(states, set(), "json").increasing == ("$.count", "$.of.total")
 
 
 def test_only_what_aborted_records_alone_have_tells_them_apart() -> None:

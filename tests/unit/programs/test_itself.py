@@ -25,6 +25,7 @@ from upheld.verdicts import NotOffered
 
 CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json", ignore=("$.at",))
 LAST = {"is_ordered": False, "is_by_last_value": True}
+RISING = CONTRACT.model_copy(update={"increasing": "$.nth"})
 PLAIN = CONTRACT.model_copy(update={"ignore": ()})
 BEGUN = begun(design="orders", local_state=False, seed=0)
 
@@ -402,7 +403,7 @@ def test_the_last_value_is_due_in_time(nth: tuple[int, ...], anomalies: list[str
 def test_what_shows_no_value_again_has_nothing_twice() -> None:
     """A value that comes again may be another state, or the same one twice."""
     assert found("once", by_last_value(0, 1)) == []
-    with pytest.raises(NotOffered, match=r"a shows .* 2 times.*nobody can say which come again"):
+    with pytest.raises(NotOffered, match=r"a shows .* again, .* whether its state was the same"):
         CHECKS["once"](by_last_value(0, 0, 1), "app")
 
 
@@ -419,9 +420,64 @@ def test_what_did_not_refuse_ends_at_the_last_value(
     assert found("refused-or-right", history) == ["phantom"] * bool(nth)
 
 
-def by_last_value(*nth: int) -> History:
+@pytest.mark.parametrize(
+    ("nth", "anomalies", "again"),
+    [
+        ((0, 1), [], []),
+        ((1,), [], []),
+        ((0, 0, 1), ["duplicated"], ["duplicated"]),
+        ((1, 0, 1), ["reordered"], ["duplicated"]),
+        ((0, None, 1), ["phantom"], []),
+        ((0,), ["lost"], []),
+    ],
+)
+def test_a_number_that_increases_says_what_comes_again(
+    nth: tuple[int | None, ...], anomalies: list[str], again: list[str]
+) -> None:
+    """It says what comes after a later state, too, and nothing of what is skipped."""
+    history = by_last_value(*nth, contract=RISING)
+
+    assert found("relation", history) == anomalies
+    assert found("once", history) == again
+
+
+@pytest.mark.parametrize(
+    ("nth", "anomalies"), [((0, 0, 1), []), ((0, 1, 0, 1), ["reordered"]), ((0, 1, 1), [])]
+)
+def test_a_number_steps_back_after_a_start_alone(
+    nth: tuple[int, ...], anomalies: list[str]
+) -> None:
+    """An output may come again under at_least_once."""
+    assert found("relation", at_least_once(by_last_value(*nth, contract=RISING))) == anomalies
+
+
+@pytest.mark.parametrize(
+    ("nth", "anomalies"), [((0, 1), []), ((1,), []), ((0,), ["behind-commit"])]
+)
+def test_a_number_says_how_far_outputs_are_that_may_lead(
+    nth: tuple[int, ...], anomalies: list[str]
+) -> None:
+    """Each key has to be as far as the run on the two records that are committed."""
+    history = by_last_value(*nth, contract=RISING)
+    cut_off(history, "aa", **LAST)
+
+    assert found("fold", at_least_once(history)) == anomalies
+
+
+def test_a_number_that_does_not_increase_without_a_fault_is_none() -> None:
+    """The row is not judged, and says where it stays."""
+    same = CONTRACT.model_copy(update={"increasing": "$.number"})
+    with pytest.raises(NotOffered, match=r"`increasing` is \$\.number, .* is no number for a"):
+        found("relation", by_last_value(0, 1, contract=same))
+    history = story(answers="ab", contract=RISING, **LAST)
+    history.add_all([record("asked", 5, "a", {"nth": 0})])
+    with pytest.raises(NotOffered, match="without a fault it is 0 for a after 0"):
+        found("relation", history)
+
+
+def by_last_value(*nth: int | None, contract: Contract = CONTRACT) -> History:
     """Return a history of last values in which key a shows these states."""
-    history = story(shown="", **LAST)
+    history = story(shown="", contract=contract, **LAST)
     history.add_all(
         record("out", offset, "a", {"nth": each, "at": offset}) for offset, each in enumerate(nth)
     )

@@ -366,6 +366,21 @@ def test_a_session_has_three_heartbeats(folder: Path, heartbeat_ms: int, session
             "[output.costs]: the format bytes has no field for `identity`",
         ),
         ('ignore = ["$.at"]', 'identity = "id"', "`output.costs.identity` is 'id': a path begins"),
+        (
+            'ignore = ["$.at"]',
+            'increasing = "$.n"',
+            "says something of a fold without a model alone",
+        ),
+        (
+            'ignore = ["$.at"]',
+            'format = "bytes"\nincreasing = "$.n"',
+            "[output.costs]: the format bytes has no field for `increasing`",
+        ),
+        (
+            'ignore = ["$.at"]',
+            'identity = "$.id"\nincreasing = "$.n"',
+            "[output.costs] has an `identity`, so that the order of its outputs is not compared",
+        ),
         ('shape = "map"', 'shape = "map"\nsecurity = "tls"', "`security` is 'tls': "),
         (
             'shape = "map"',
