@@ -239,19 +239,21 @@ def _output_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
 
 
 def _increasing(case: Case, role: str) -> Iterator[Finding]:
-    """Say by which number the states of a fold can be told apart."""
+    """Say by which number the states of a fold can be told apart, if it skips some."""
     table = case.subject.output[role]
-    grown = case.written(role).increasing
+    written = case.written(role)
     is_told = bool(table.identity or table.increasing or case.manifest.emits)
-    if case.subject.shape != "fold" or case.subject.oracle != ITSELF or is_told:
-        return
-    if grown:
+    is_fold = case.subject.shape == "fold" and case.subject.oracle == ITSELF
+    due = case.seen.commits.due
+    if is_fold and not is_told and written.increasing and written.count < due:
         yield Finding(
             "increasing",
             "note",
-            f"{', '.join(grown)} grows with each output of a key in {role}",
-            f'if one of these grows with each state, say increasing = "{grown[0]}" in '
-            f"[output.{role}]: what comes twice or too late is found then",
+            f"it skips states, with {written.count} outputs of {due} records, and of each key "
+            f"{' and '.join(written.increasing)} grew from one to the next",
+            f"if one of these grows with each state, say increasing = "
+            f'"{written.increasing[0]}" in [output.{role}]: what comes twice or too late is found '
+            "then",
         )
 
 

@@ -13,7 +13,7 @@ from upheld.reading import loaded
 
 LEAST_CHARS: Final = 4  # of a text that is looked for in outputs
 SHOWN_CHARS: Final = 80
-PAIRS: Final = 20  # of two outputs of a key, by which a number is known to grow
+PAIRS: Final = 3  # of two outputs of a key, by which a number is known to grow
 PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
 UNREADABLE: Final = object()  # the value of bytes that are no JSON
 

@@ -181,18 +181,23 @@ def test_the_page_has_each_trouble_with_its_mark() -> None:
 
 
 @pytest.mark.parametrize(
-    ("shape", "declared", "is_named"),
-    [("fold", None, True), ("fold", "$.n", False), ("map", None, False)],
+    ("shape", "declared", "count", "is_named"),
+    [
+        ("fold", None, 50, True),
+        ("fold", None, 60, False),
+        ("fold", "$.n", 50, False),
+        ("map", None, 50, False),
+    ],
 )
-def test_a_number_that_grows_is_named_for_a_fold(
-    shape: str, declared: str | None, *, is_named: bool
+def test_a_number_that_grows_is_named_for_a_fold_that_skips_states(
+    shape: str, declared: str | None, count: int, *, is_named: bool
 ) -> None:
-    """A map has no states, and who has declared one needs no other."""
+    """Who has declared one needs no other, and a map has no states."""
     assert ORDERS.application
     table = ORDERS.application.output["costs"].model_copy(update={"increasing": declared})
     subject = ORDERS.application.model_copy(update={"shape": shape, "output": {"costs": table}})
     design = ORDERS.model_copy(update={"application": subject})
-    seen = found(design, outputs={"costs": Outputs(count=60, increasing=("$.count", "$.total"))})
+    seen = found(design, outputs={"costs": Outputs(count=count, increasing=("$.count", "$.total"))})
     named = [each for each in seen if each.code == "increasing"]
 
     assert bool(named) == is_named
