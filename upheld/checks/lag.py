@@ -10,7 +10,7 @@ from upheld.checks.places import stop_names_file, stop_names_partition
 from upheld.checks.registry import NO_STATE, OUTPUTS, check
 from upheld.checks.view import resets_of, view_of
 from upheld.history import History
-from upheld.history.events import Committed, Instance, Lag, Mark
+from upheld.history.events import Committed, Instance, Lag, Mark, Record
 from upheld.history.evidence import Gap, TornFile, Truncation
 from upheld.history.marks import Happening
 from upheld.verdicts import Anomaly, Inconclusive, NotOffered
@@ -86,7 +86,7 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
     behind = [
         Anomaly(
             name="stuck",
-            text=f"{place}: committed is {committed.get(place, 0)}, and the log ends at {end}",
+            text=_behind(place, committed.get(place, 0), end, last.get(place)),
             source=last[place].at if place in last else None,
         )
         for place, end in ends.items()
@@ -99,6 +99,14 @@ def caught_up(history: History, application: str) -> list[Anomaly]:
             "every partition of the input ends in a record, so that there was nothing to pass"
         )
     return [*view.foreign, *behind]
+
+
+def _behind(place: str, committed: int, end: int, last: Record | None) -> str:
+    """Return how far a committed offset is behind the end of its partition, and behind what."""
+    said = f"{place}: committed is {committed}, and the log ends at {end}"
+    if last is None or last.offset < committed:
+        said += "; what lies between are markers of transactions and what was aborted"
+    return said
 
 
 @check(

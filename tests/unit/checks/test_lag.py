@@ -112,6 +112,13 @@ class TestCaughtUp:
 
         assert [name for name, _, _ in story.found("caught-up")] == ([] if is_right else ["stuck"])
 
+    @pytest.mark.parametrize(("committed", "is_said"), [(0, False), (1, True), (2, True)])
+    def test_says_what_lies_between(self, committed: int, *, is_said: bool) -> None:
+        """Behind the last record there are no more of them."""
+        (anomaly,) = ended(True, False, committed=committed, end=3).judged("caught-up")
+
+        assert ("what lies between are markers" in anomaly.text) == is_said
+
     def test_says_nothing(self) -> None:
         """Where the log ends in a record, the offset after it is its end."""
         with pytest.raises(Inconclusive, match="nothing to pass"):
