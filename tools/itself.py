@@ -15,7 +15,8 @@ exit code is 1 if the oracle catches less than 80 % of a kind in a shape. Rows t
 count as not caught, and are counted beside.
 
 A ledger is judged in two forms. As it is, it skips states, so that the last values of its keys are
-compared alone. The other form sends a state for every record, and says so.
+compared, and a number in them that increases. The other form sends a state for every record, and
+says so.
 
 A design that errs without a fault is left out, and its rows are counted beside: that is wrong
 logic, which this oracle cannot see. Its run without a fault is not what the model makes of the same
