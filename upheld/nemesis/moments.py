@@ -529,8 +529,9 @@ def leader_silent(trial: Trial, application: Application) -> Moment:
     """Return the moment when a leader of its outputs is silent, and it has gone on.
 
     Other nodes acknowledge their outputs meanwhile. The design goes on until it has committed
-    offsets twice, or for 15 s: one that waits for every output may commit nothing. The node comes
-    back before the instance is killed, and nothing that was sent to the silent node is there.
+    offsets twice, or all of its input, or for 15 s: one that waits for every output may commit
+    nothing. The node comes back before the instance is killed, and nothing that was sent to the
+    silent node is there. Later another node leads, and is given what still waits.
 
     The first commit may be of outputs from before the silence.
 
@@ -563,7 +564,7 @@ def leader_silent(trial: Trial, application: Application) -> Moment:
 
         def has_gone_on() -> bool:
             commits.look(trial.probes.committed(application))
-            return instance.is_over or commits.count == COMMITS_IN_SILENCE
+            return instance.is_over or _is_done(application, commits)
 
         began_ms = trial.now_ms
         cluster.silence(node)
@@ -605,6 +606,12 @@ class _Changes:
         if committed is not None and committed != self.last:
             self.last = committed
             self.count += 1
+
+
+def _is_done(application: Application, commits: _Changes) -> bool:
+    """Return whether a design has committed often enough, or has nothing left to commit."""
+    is_often = commits.count >= COMMITS_IN_SILENCE
+    return is_often or bool(commits.count and not _has_more(application, commits.last))
 
 
 def _has_more(application: Application, committed: Offsets | None) -> bool:

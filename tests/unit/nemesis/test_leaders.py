@@ -104,6 +104,17 @@ def test_the_node_that_leads_most_falls_silent_until_two_commits(
     assert world.told == ["silence 1", "resume", "pause", "revive", "reconnect"]
 
 
+def test_a_design_that_has_committed_all_of_its_input_goes_on_no_more(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """It would be given time to send what waits to the next leader."""
+    world = World(monkeypatch, [3, INPUT_ENDS["entries-0"], INPUT_ENDS["entries-0"] + 1])
+    found = world.evidence()
+
+    assert found
+    assert (found["commits"], found["committed"]) == (1, INPUT_ENDS)
+
+
 @pytest.mark.parametrize("offset", [3, None], ids=["it waits", "its offsets say nothing"])
 def test_no_commit_is_an_outcome(monkeypatch: pytest.MonkeyPatch, offset: int | None) -> None:
     """A design that waits for all acknowledgements is struck in its wait."""
