@@ -529,7 +529,7 @@ def leader_silent(trial: Trial, application: Application) -> Moment:
     """Return the moment when a leader of its outputs is silent, and it has gone on.
 
     Other nodes acknowledge their outputs meanwhile. The design goes on until it has committed
-    offsets twice, or all of its input, or for 15 s: one that waits for every output may commit
+    offsets twice, or all of its input. Otherwise that takes 15 s: one that waits may commit
     nothing. The node comes back before the instance is killed, and nothing that was sent to the
     silent node is there. Later another node leads, and is given what still waits.
 

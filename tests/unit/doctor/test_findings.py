@@ -192,7 +192,7 @@ def test_the_page_has_each_trouble_with_its_mark() -> None:
 def test_a_number_that_grows_is_named_for_a_fold_that_skips_states(
     shape: str, declared: str | None, count: int, *, is_named: bool
 ) -> None:
-    """Who has declared one needs no other, and a map has no states."""
+    """A fold that has declared one needs no other, and a map has no states."""
     assert ORDERS.application
     table = ORDERS.application.output["costs"].model_copy(update={"increasing": declared})
     subject = ORDERS.application.model_copy(update={"shape": shape, "output": {"costs": table}})

@@ -1,15 +1,12 @@
 """An application is asked once for each input, and twice for the first one."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import replace
-from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, cast
 
 import pytest
-from attempts import timeless
 
-from upheld.generators.ledger import Send
 from upheld.history import History
 from upheld.history.events import (
     Answered,
@@ -21,12 +18,10 @@ from upheld.history.events import (
     Record,
 )
 from upheld.protocol.manifest import Manifest
-from upheld.protocol.messages import Ready, Stopped
 from upheld.trial.application import Application as Applied
 from upheld.trial.oracle import Fresh, Oracle
 from upheld.trial.recorder import Recorder
 from upheld.trial.rig import Given, Rig
-from upheld.verdicts import AdapterBreach
 
 CONTRACT = Contract(name="orders", reads="orders", writes="costs", format="json")
 TWO = CONTRACT.model_copy(update={"further": (FurtherOutput(writes="alerts", format="json"),)})
@@ -165,105 +160,6 @@ def test_it_is_known_how_many_outputs_are_due(rig: SimpleNamespace) -> None:
     assert folds.dues == [0, 0]
 
 
-class Written:
-    """An output topic to which records come at some times."""
-
-    def __init__(self, times_ms: list[int], now_ms: Callable[[], int]) -> None:
-        self.times_ms = times_ms
-        self.now_ms = now_ms
-
-    def records(self, _: str, position: dict[int, int], *, committed: bool) -> list[int]:
-        """Return the records that have come since the last look."""
-        assert committed
-        before = position[0]
-        position[0] = self.ends("", 1)[1][0]
-        return list(range(before, position[0]))
-
-    def ends(self, _: str, __: int) -> tuple[dict[int, int], dict[int, int]]:
-        """Return the ends of the topic."""
-        end = {0: sum(at_ms <= self.now_ms() for at_ms in self.times_ms)}
-        return end, end
-
-
-@pytest.mark.parametrize(
-    ("times_ms", "due", "ends_ms"),
-    [
-        ([500, 900], 0, 3_000),
-        ([500, 900], 2, 3_000),
-        ([500, 5_000], 2, 7_100),
-        ([500], 2, 10_500),
-    ],
-    ids=["none known", "all there", "one is late", "one never comes"],
-)
-def test_outputs_that_no_offsets_tell_of_are_waited_for(
-    tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
-    times_ms: list[int],
-    due: int,
-    ends_ms: int,
-) -> None:
-    """Outputs are there when they have been still; those that are due get longer."""
-    timed = timeless(tmp_path, monkeypatch)
-    timed.rig.progress_s = 10.0
-    timed.rig.reading = Written(times_ms, lambda: timed.recorder.now_ms)
-    oracle = Oracle(timed.recorder, timed.rig, timed.manifest)
-    application: Any = SimpleNamespace(partitions=1, visible_ms=2_100)
-
-    oracle._rest(application, ["costs"], due)
-
-    assert ends_ms <= timed.recorder.now_ms < ends_ms + 100
-
-
-@pytest.mark.parametrize(
-    ("times_ms", "said"),
-    [
-        ([], "writes nothing in 10 s on its own input"),
-        (list(range(0, 60_000, 1_000)), "still writes after 30 s on its own input"),
-    ],
-)
-def test_outputs_that_do_not_come_to_rest_are_no_answer(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, times_ms: list[int], said: str
-) -> None:
-    """A run that says nothing of its input would prove nothing."""
-    timed = timeless(tmp_path, monkeypatch)
-    timed.rig.progress_s = 10.0
-    timed.rig.reading = Written(times_ms, lambda: timed.recorder.now_ms)
-    oracle = Oracle(timed.recorder, timed.rig, timed.manifest)
-    application: Any = SimpleNamespace(partitions=1, visible_ms=2_100)
-
-    with pytest.raises(AdapterBreach, match=said):
-        oracle._rest(application, ["costs"], 0)
-
-
-@pytest.mark.parametrize(
-    ("progress", "group", "waits"),
-    [
-        ("group", "orders", ["offsets"]),
-        ("group-leads", "orders", ["offsets", "outputs"]),
-        ("none", "orders", ["outputs"]),
-        ("none", None, ["outputs"]),
-        ("group", None, ["outputs"]),
-    ],
-)
-def test_offsets_are_waited_for_if_they_say_something(
-    rig: SimpleNamespace,
-    monkeypatch: pytest.MonkeyPatch,
-    progress: str,
-    group: str | None,
-    waits: list[str],
-) -> None:
-    """If outputs come later than the commits, both are waited for."""
-    said: list[str] = []
-    monkeypatch.setattr(Oracle, "_drain", lambda *_, **__: said.append("offsets"))
-    monkeypatch.setattr(Oracle, "_rest", lambda *_: said.append("outputs"))
-    oracle, application = attempt(rig, 1)
-    application.progress = progress
-
-    oracle._await_outputs(application, group, {"orders": "in", "costs": "out"}, Fresh("once"))
-
-    assert said == waits
-
-
 def test_each_program_of_a_design_is_asked(rig: SimpleNamespace) -> None:
     """The answer of one program is none of another one on the same input."""
     oracle, application = attempt(rig, 3)
@@ -368,51 +264,3 @@ def test_nothing_is_asked(rig: SimpleNamespace, records: int, contract: Contract
 
     assert oracle.runs == []
     assert list(answers(oracle)) == []
-
-
-def test_a_shift_leaves_nothing_to_read_in_any_isolation(rig: SimpleNamespace) -> None:
-    """An aborted record would be read by an application that reads uncommitted data."""
-    written: list[Send] = []
-    truncated: dict[str, int] = {}
-    rig.feed = SimpleNamespace(write=lambda _topics, _role, sends: written.extend(sends))
-    rig.reading = SimpleNamespace(truncate=truncated.update)
-    oracle, _ = attempt(rig, 1)
-    oracle._shift({"orders": "copy-orders", "refunds": "copy-refunds"}, {"orders": 2, "refunds": 1})
-    assert [(send.partition, send.transaction) for send in written] == [
-        (0, None),
-        (1, None),
-        (0, None),
-    ]
-    assert truncated == {"copy-orders-0": 1, "copy-orders-1": 1, "copy-refunds-0": 1}
-
-
-def test_topics_that_it_makes_for_itself_end_with_the_run(
-    rig: SimpleNamespace, tmp_path: Path
-) -> None:
-    """They would be taken for leaked ones: no row has declared them."""
-    deleted: list[str] = []
-    ready = Ready(consumer_group="g", internal_topics=("app-once0-changelog",))
-    rig.reading = SimpleNamespace(
-        create=lambda _: None,
-        records=lambda *_, **__: [],
-        ends=lambda *_: (0, 0),
-        delete=deleted.extend,
-        groups=SimpleNamespace(committed=lambda *_, **__: {}),
-    )
-    rig.feed = SimpleNamespace(write=lambda *_: {})
-    rig.take = lambda _: SimpleNamespace(start=lambda _: ready, stop=lambda _: Stopped())
-    rig.pool = lambda _: SimpleNamespace(give_back=lambda _: None)
-    rig.broker = SimpleNamespace(bootstrap="broker:1")
-    rig.client_of = lambda _: {}
-    rig.security_of = lambda _: None
-    rig.session_timeout_ms = rig.progress_s = 1
-    oracle, application = cast(tuple[Any, Any], attempt(rig, 1))
-    application.partitions = 2
-    application.progress = "group"
-    application.directory = tmp_path / "row"
-    application.program.topics = ("orders", "costs")
-    oracle.recorder.wait = lambda _, is_done: is_done()
-    oracle.manifest.topics = lambda identity, roles: {r: f"{identity}-{r}" for r in roles}
-    oracle._run_there(application, [], Fresh("once"))
-
-    assert deleted == ["app-once0-orders", "app-once0-costs", "app-once0-changelog"]
