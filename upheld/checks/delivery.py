@@ -215,13 +215,17 @@ class _Shown:
         if is_short or not self.view.shows(last, self.states[-1]):
             is_alone = self.view.program.is_last_alone
             shown = self.view.content(last.record) if is_alone else self.states[last.index].value
-            said = f"{text(self.key)} ends at {show(shown)}, not at its last state"
+            is_beyond = is_alone and _is_beyond(self.view, last.record, self.states[-1].value)
+            where = "beyond" if is_beyond else "not at"
+            said = f"{text(self.key)} ends at {show(shown)}, {where} its last state"
             is_overwritten = (
                 self.view.program.beside
                 and is_sound
                 and _came(self.outputs, self.states, len(self.states))
             )
-            name = _backwards(self.view, self.states[-1]) if is_overwritten else "lost"
+            name = "phantom" if is_beyond else "lost"
+            if is_overwritten:
+                name = _backwards(self.view, self.states[-1])
             yield self.view.anomaly(name, said, self.key, self.states[-1], last.record)
 
     @property
@@ -356,6 +360,15 @@ def _cut_off(
         yield from _short(view, oracle.values(inputs))
 
 
+def _is_beyond(view: View, output: Record, state: Value) -> bool:
+    """Return whether an output has a higher number than a state, if one increases."""
+    rank_of = view.program.rank_of
+    if rank_of is None:
+        return False
+    shown, due = rank_of(output), rank_of(state)
+    return shown is not None and due is not None and shown > due
+
+
 def _otherwise(view: View, due: dict[bytes, list[Value]]) -> Iterator[Anomaly]:
     """Go through the keys whose last visible value is not the one that is due."""
     shown = {key: [output.record for output in outputs] for key, outputs in view.outputs.items()}
@@ -363,9 +376,11 @@ def _otherwise(view: View, due: dict[bytes, list[Value]]) -> Iterator[Anomaly]:
         values = [view.content(record) for record in shown.get(key, [])]
         if (values[-1:] or [GONE]) == (due.get(key, [])[-1:] or [GONE]):
             continue
-        is_past = key not in due or due[key][-1] in values
-        name = "ahead-of-commit" if is_past else "behind-commit"
         last = shown[key][-1] if key in shown else None
+        is_past = key not in due or due[key][-1] in values
+        if not is_past and last:
+            is_past = _is_beyond(view, last, due[key][-1])
+        name = "ahead-of-commit" if is_past else "behind-commit"
         got = f"{show(values[-1])} at {last.at}" if last else None
         expected = show(due[key][-1]) if key in due else None
         said = (

@@ -206,8 +206,8 @@ class Program:
             one that stands for all others, and the last one.
         interleaved: What a fold of several inputs may show, made of the whole input log, aborted
             records too, and of its states, which are those in the order of timestamps alone.
-        rank_of: Reads the number of an output that increases with each state of its key, if one is
-            declared. An output without it has none.
+        rank_of: Reads the number that increases with each state of a key, if one is declared, from
+            an output or from the value of a state. It is None if there is none.
         is_shared_out: Whether the states of a key are kept apart by the input partition that they
             come of, because nothing orders these.
     """
@@ -237,7 +237,7 @@ class Program:
     is_last_alone: bool = False
     interleaved: "Callable[[list[Record], States], Interleavings] | None" = None
     is_shared_out: bool = False
-    rank_of: Callable[[Record], float | None] | None = None
+    rank_of: Callable[[Record | Value], float | None] | None = None
 
     @property
     def inputs(self) -> tuple[str, ...]:

@@ -318,10 +318,14 @@ def value_of(contract: Contract, unstable: Types, record: Record) -> Value:
     return (json.dumps(value, sort_keys=True, ensure_ascii=False),)
 
 
-def rank_of(path: str, record: Record) -> float | None:
-    """Return the number at a path of an output; None if there is none."""
+def rank_of(path: str, shown: Record | Value) -> float | None:
+    """Return the number at a path of an output, or of a state; None if there is none.
+
+    A state has none if two runs without a fault give other numbers.
+    """
+    value = shown.value if isinstance(shown, Record) else str(shown[0]).encode()
     try:
-        found = _path(path).found(loaded(record.value or b""))
+        found = _path(path).found(loaded(value or b""))
     except ValueError:
         return None
     return found if isinstance(found, int | float) and not isinstance(found, bool) else None

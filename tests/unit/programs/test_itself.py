@@ -428,6 +428,7 @@ def test_what_did_not_refuse_ends_at_the_last_value(
         ((0, 0, 1), ["duplicated"], ["duplicated"]),
         ((1, 0, 1), ["reordered"], ["duplicated"]),
         ((0, None, 1), ["phantom"], []),
+        ((0, 1, 2), ["phantom"], []),
         ((0,), ["lost"], []),
     ],
 )
@@ -462,6 +463,17 @@ def test_a_number_says_how_far_outputs_are_that_may_lead(
     cut_off(history, "aa", **LAST)
 
     assert found("fold", at_least_once(history)) == anomalies
+
+
+@pytest.mark.parametrize(
+    ("contract", "anomaly"), [(RISING, "ahead-of-commit"), (CONTRACT, "behind-commit")]
+)
+def test_a_number_says_that_an_output_is_ahead(contract: Contract, anomaly: str) -> None:
+    """Without it a value that the committed input does not give may be any other one."""
+    history = by_last_value(0, 2, contract=contract)
+    cut_off(history, "aa", **LAST)
+
+    assert anomaly in found("fold", history)
 
 
 def test_a_number_that_does_not_increase_without_a_fault_is_none() -> None:
