@@ -32,7 +32,7 @@ SERVES_ALL = ("restored()\n    Served.totals = dict(totals)",) * 2
 SERVES_NOTHING_OF_BEFORE = (SERVES_ALL[0], "restored()\n    Served.totals = {}")
 SERVES_AT_ONCE = ("            Served.totals =", "        Served.totals =")
 BALANCES = TOTALS.with_name("balances")
-# The offsets of the second input are committed when nothing is left to do.
+# The offsets of one partition of each batch are committed when nothing is left to do.
 COMMITS_ONE_LATER = {
     "    while not stopping": "    later = dict[tuple[str, int], int]()\n    while not stopping",
     "        if not batch:\n": (
@@ -43,10 +43,10 @@ COMMITS_ONE_LATER = {
         "        if not batch:\n"
     ),
     "        places = [TopicPartition(*place, offset) for place, offset in read.items()]\n": (
-        "        refunds = {p: at for p, at in read.items() if p[0] == os.environ['REFUNDS']}\n"
-        "        later |= refunds\n"
-        "        now = read.items() - refunds.items()\n"
-        "        places = [TopicPartition(*place, offset) for place, offset in now]\n"
+        "        place, offset = read.popitem()\n"
+        "        later = {each: to for each, to in later.items() if each not in read}\n"
+        "        later[place] = offset\n"
+        "        places = [TopicPartition(*place, offset) for place, offset in read.items()]\n"
     ),
     "        producer.send_offsets": "        if places:\n            producer.send_offsets",
 }
@@ -211,7 +211,7 @@ def test_a_service_with_a_checkpoint_and_no_group_is_judged(
 def test_a_service_of_two_inputs_is_judged(
     broker: Broker, tmp_path: Path, changes: dict[str, str], anomalies: set[str]
 ) -> None:
-    """Its transactions hold the offsets of both, or outputs are ahead of those of one."""
+    """Its transactions hold the offsets of both, or outputs are ahead of some."""
     design = varied(REFUNDS, tmp_path / "design", "in batch}", "in batch}")
     app = design / "app.py"
     for old, new in changes.items():
@@ -258,7 +258,7 @@ def test_a_model_of_several_inputs_and_outputs_judges(
     model = next((tmp_path / "out" / "models").iterdir())
 
     assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
-    assert set(found.totals) == anomalies
+    assert set(found.totals) >= anomalies  # a balance that begins anew may be an earlier one, too
     assert found.kills == 1
     assert found.oracle == "model"
     assert {"relation", "prefix"} <= set(found.rests_on)
