@@ -40,7 +40,7 @@ EXAMPLES: Final[dict[str, Mistake | None]] = {
     "prices": None,
     "spark-sink": Mistake("G1.replayed-after-a-crash[ledger-at_least_once]", "lost"),
     "spring": COMMITS_AHEAD,
-    "streams": Mistake("G1.replayed-after-a-crash[ledger-exactly_once]", "lost"),
+    "streams": Mistake("G1.replayed-after-a-crash[ledger-exactly_once]", "phantom"),
     "totals": Mistake("G1.replayed-after-a-crash[ledger-at_least_once]", "phantom"),
     "untouched": COMMITS_AHEAD,
 }
