@@ -135,7 +135,10 @@ class _Shown:
             seen.add(after.index)
 
     def _ranks(self) -> Iterator[Anomaly]:
-        """Compare the number of each output that increases with that of the one before it."""
+        """Compare the number of each output that increases with that of the one before it.
+
+        A tombstone ends the states of its key, and others may begin anew.
+        """
         rank_of = self.view.program.rank_of
         if rank_of is None:
             return
@@ -143,8 +146,13 @@ class _Shown:
         steps_back = 0
         for output in self.outputs:
             rank = rank_of(output.record)
+            if output.record.value is None:
+                seen.clear()
+                continue
             if rank is None:
-                yield from self._without_rank(output)
+                said = f"{text(self.key)} has an output without the number that increases"
+                state = self.states[output.index]
+                yield self.view.anomaly("phantom", said, self.key, state, output.record)
                 continue
             before = seen[-1] if seen else -inf
             if self.view.exactly_once and rank <= before:
@@ -155,15 +163,10 @@ class _Shown:
                     yield self._not_above(output, before, is_repeated=False)
             seen.append(rank)
 
-    def _without_rank(self, output: Output) -> Iterator[Anomaly]:
-        if output.record.value is not None:
-            said = f"{text(self.key)} has an output without the number that increases"
-            yield self.view.anomaly("phantom", said, self.key, self.states[-1], output.record)
-
     def _not_above(self, output: Output, before: float, *, is_repeated: bool) -> Anomaly:
         """Return the anomaly of an output whose number is not above that of the one before."""
         shown = show(self.view.content(output.record))
-        how = "again" if is_repeated else f"after its number was {before:g}"
+        how = "again" if is_repeated else f"after its number was {before}"
         said = f"{text(self.key)} shows {shown} {how}"
         name = "duplicated" if is_repeated else "reordered"
         return self.view.anomaly(name, said, self.key, self.states[output.index], output.record)
@@ -614,7 +617,9 @@ def _again(view: View) -> list[Anomaly]:
         seen = set[object]()
         for output in outputs:
             shown = rank_of(output.record) if rank_of else view.content(output.record)
-            if shown in seen and not output.anomaly:
+            if output.record.value is None and rank_of:
+                seen.clear()  # others may begin anew
+            elif shown in seen and not output.anomaly:
                 said = f"{text(key)} shows {show(view.content(output.record))} again"
                 state = view.states[key][output.index]
                 found.append(view.anomaly("duplicated", said, key, state, output.record))

@@ -1,6 +1,5 @@
 """The outputs of an application by themselves, without a model."""
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
 from typing import Any, Final
@@ -9,12 +8,12 @@ from upheld.doctor.seen import Outputs
 from upheld.generators.ledger import Send
 from upheld.history.events import Record
 from upheld.protocol.inputs import Input
+from upheld.protocol.json_path import step
 from upheld.reading import loaded
 
 LEAST_CHARS: Final = 4  # of a text that is looked for in outputs
 SHOWN_CHARS: Final = 80
 PAIRS: Final = 3  # of two outputs of a key, by which a number is known to grow
-PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
 UNREADABLE: Final = object()  # the value of bytes that are no JSON
 
 
@@ -63,8 +62,7 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
     """Go through the numbers in the objects of a value, with their paths."""
     if isinstance(value, dict):
         for name, inner in value.items():
-            if PLAIN.fullmatch(name):
-                yield from _numbers(inner, f"{path}.{name}")
+            yield from _numbers(inner, f"{path}{step(name)}")
     elif isinstance(value, int | float) and not isinstance(value, bool):
         yield path, value
 

@@ -23,7 +23,6 @@ output comes of which input.
 """
 
 import json
-import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import lru_cache, partial
@@ -50,7 +49,7 @@ from upheld.programs.contract import (
     Value,
     no_lineage,
 )
-from upheld.protocol.json_path import MISSING, JsonPath
+from upheld.protocol.json_path import MISSING, JsonPath, step
 from upheld.reading import loaded
 from upheld.verdicts import NotOffered
 
@@ -69,7 +68,6 @@ _TYPES: Final[dict[type | UnionType, str]] = {  # a bool is an int, too, and com
     list: "array",
     dict: "object",
 }
-_PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes in a path
 Outputs = dict[bytes, list[bytes | None]]  # key -> its values, in order
 Sources = dict[bytes, list[Record]]  # key -> the input of each of its outputs, in order
 Unique = Mapping[str, str]  # topic -> the path of a field by which its records are told apart
@@ -219,15 +217,9 @@ def _differing(one: object, other: object, path: str) -> Iterator[str]:
     """Go through the paths of the fields that differ."""
     if isinstance(one, dict) and isinstance(other, dict) and one.keys() == other.keys():
         for name in one:
-            yield from _differing(one[name], other[name], f"{path}{_step(name)}")
+            yield from _differing(one[name], other[name], f"{path}{step(name)}")
     elif one != other:
         yield path
-
-
-def _step(name: str) -> str:
-    """Return the step of a path to a field."""
-    quote = '"' if "'" in name else "'"
-    return f".{name}" if _PLAIN.fullmatch(name) else f"[{quote}{name}{quote}]"
 
 
 def _read(contract: Contract, value: bytes | None) -> Any:
@@ -410,6 +402,8 @@ class Itself:
     def _demand_increase(self, outputs: list[Record]) -> None:
         """Demand that what is declared to increase does so without a fault.
 
+        A tombstone ends the states of its key, and others may begin anew.
+
         Raises:
             NotOffered: An output of a key has no such number, or none above that of the one before.
         """
@@ -418,17 +412,19 @@ class Itself:
             return
         last: dict[bytes, float] = {}
         for record in outputs:
+            key = record.key or b""
+            before = last.pop(key, None)
+            if record.value is None:
+                continue
             rank = rank_of(path, record)
-            before = last.get(record.key or b"")
             if rank is None or (before is not None and rank <= before):
-                found = "no number" if rank is None else f"{rank:g}"
-                after = "" if before is None else f" after {before:g}"
-                key = (record.key or b"").decode(errors="backslashreplace")
+                found = "no number" if rank is None else f"{rank}"
+                after = "" if before is None else f" after {before}"
+                whose = key.decode(errors="backslashreplace") or "an output without a key"
                 raise NotOffered(
-                    f"`increasing` is {path}, and without a fault it is {found} for "
-                    f"{key or 'an output without a key'}{after}"
+                    f"`increasing` is {path}, and without a fault it is {found} for {whose}{after}"
                 )
-            last[record.key or b""] = rank
+            last[key] = rank
 
     def _last(self, outputs: list[Record], inputs: list[Record]) -> States:
         """Return one state for all values of a key but the last one, and that one.

@@ -18,6 +18,13 @@ _STEP: Final = re.compile(
     r"""|\[\s*'(?P<single>[^'\\]*)'\s*\]"""
     r"""|\[\s*"(?P<double>[^"\\]*)"\s*\]"""
 )
+_PLAIN: Final = re.compile(r"[^\W\d][\w-]*")  # a name that needs no quotes
+
+
+def step(name: str) -> str:
+    """Return the step of a path to a field of that name."""
+    quote = '"' if "'" in name else "'"
+    return f".{name}" if _PLAIN.fullmatch(name) else f"[{quote}{name}{quote}]"
 
 
 @dataclass(frozen=True)

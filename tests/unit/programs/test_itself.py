@@ -476,6 +476,18 @@ def test_a_number_says_that_an_output_is_ahead(contract: Contract, anomaly: str)
     assert anomaly in found("fold", history)
 
 
+def test_a_number_begins_anew_behind_a_tombstone() -> None:
+    """The states of a key that was deleted are others."""
+    history = story(inputs="aaa", answers="aa", shown="aa", contract=RISING, **LAST)
+    for topic in ("asked", "out"):
+        history.add_all([record(topic, 5, "a", None), record(topic, 6, "a", {"nth": 0})])
+
+    assert found("relation", history) == []
+    assert found("once", history) == []
+    history.add(record("out", 7, "a", {"nth": 0}))
+    assert found("once", history) == ["duplicated"]
+
+
 def test_a_number_that_does_not_increase_without_a_fault_is_none() -> None:
     """The row is not judged, and says where it stays."""
     same = CONTRACT.model_copy(update={"increasing": "$.number"})
