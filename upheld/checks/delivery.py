@@ -27,6 +27,7 @@ from upheld.verdicts import Anomaly, Inconclusive, NotOffered
     "relation",
     anomalies=RELATION,
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def relation(history: History, application: str) -> list[Anomaly]:
     """Check that the drained outputs are the model's states, per key.
@@ -293,6 +294,7 @@ def cut(offsets: dict[str, int], states: list[State]) -> int:
     "fold",
     anomalies=("ahead-of-commit", "behind-commit", "stale-overwrite", "resurrected", *NO_STATE),
     needs=OUTPUTS | {Need.CUT},
+    by_last_value=True,
 )
 def fold(history: History, application: str) -> list[Anomaly]:
     """Check the prefix rule: the outputs are the fold of the committed input.
@@ -358,7 +360,7 @@ def _cut_off(
     if not may_lead:
         yield from _otherwise(view, oracle.values(inputs))
     elif oracle.is_last_alone:
-        yield from _below(view, oracle.ranks(inputs))
+        yield from _lower(view, oracle.ranks(inputs))
     else:
         yield from _short(view, oracle.values(inputs))
 
@@ -409,7 +411,7 @@ def _short(view: View, due: dict[bytes, list[Value]]) -> Iterator[Anomaly]:
             yield view.anomaly("behind-commit", said, key, state, last)
 
 
-def _below(view: View, due: dict[bytes, tuple[float, Record]]) -> Iterator[Anomaly]:
+def _lower(view: View, due: dict[bytes, tuple[float, Record]]) -> Iterator[Anomaly]:
     """Go through the keys whose last visible output has a lower number than is due."""
     rank_of = view.program.rank_of
     for key in sorted(due.keys() & view.states.keys()):
@@ -576,6 +578,7 @@ def _collections(view: View, *, by_shard: bool) -> Iterable[list[_Member]]:
     "once",
     anomalies=("duplicated",),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def once(history: History, application: str) -> list[Anomaly]:
     """Check that every output stands there once, in either mode (G21).
@@ -636,6 +639,7 @@ def _again(view: View) -> list[Anomaly]:
     "paced",
     anomalies=("early", *NO_STATE),
     needs=OUTPUTS | {Need.BATCHES},
+    by_last_value=True,
 )
 def paced(history: History, application: str) -> list[Anomaly]:
     """Check that transactions end no more often than intervals begin (G27).

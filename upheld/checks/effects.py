@@ -14,6 +14,7 @@ from upheld.verdicts import Anomaly, Inconclusive
     "told",
     anomalies=NO_STATE,
     needs=OUTPUTS | {Need.EFFECTS},
+    by_last_value=True,
 )
 def effects_reported(history: History, application: str) -> list[Anomaly]:
     """Check that each visible output had its effect outside at least as often (G64).

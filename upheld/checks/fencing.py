@@ -20,6 +20,7 @@ from upheld.verdicts import Anomaly, Inconclusive, Undeclared
     "silent",
     anomalies=("fenced-but-emitting",),
     needs=OUTPUTS | {Need.BATCHES, Need.PAUSED, Need.ENDS_OF_A_PAUSE},
+    by_last_value=True,
 )
 def silent(history: History, application: str) -> list[Anomaly]:
     """Check that nothing of a zombie becomes visible after its successor took over.
@@ -125,6 +126,7 @@ def noticed(history: History, application: str) -> list[Anomaly]:
     "handed-over",
     anomalies=("fenced-but-emitting", *NO_STATE),
     needs=OUTPUTS | {Need.BATCHES, Need.ENDS_OF_A_SWITCH},
+    by_last_value=True,
 )
 def handed_over(history: History, application: str) -> list[Anomaly]:
     """Check that of two clusters only the active one writes (G31, G62).

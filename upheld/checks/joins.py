@@ -112,6 +112,7 @@ def _cell(value: object) -> str:
     "refused-or-right",
     anomalies=RELATION,
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def refused_or_right(history: History, application: str) -> list[Anomaly]:
     """Check that a design that refused to start left everything as it was.
@@ -146,6 +147,7 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
     "whole-or-refused",
     anomalies=(*RELATION, "ahead-of-commit", "behind-commit"),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def whole_or_refused(history: History, application: str) -> list[Anomaly]:
     """Check that a design that refused to go on left what it had committed.

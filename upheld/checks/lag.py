@@ -22,6 +22,7 @@ AGE_MS = 1_000  # of an answer: a design may ask Kafka once a second
     "lag",
     anomalies=("misstated", *NO_STATE),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def lag(history: History, application: str) -> list[Anomaly]:
     """Check that the lag that a design states is between two bounds.
@@ -65,6 +66,7 @@ def lag(history: History, application: str) -> list[Anomaly]:
     "caught-up",
     anomalies=("stuck", *NO_STATE),
     needs=OUTPUTS | {Need.COMMIT},
+    by_last_value=True,
 )
 def caught_up(history: History, application: str) -> list[Anomaly]:
     """Check that the offsets committed at last are the ends of the log, with markers.
@@ -113,6 +115,7 @@ def _behind(place: str, committed: int, end: int, last: Record | None) -> str:
     "gap-named",
     anomalies=("lost", "stuck"),
     needs=OUTPUTS | {Need.GAP},
+    by_last_value=True,
 )
 def gap_named(history: History, application: str) -> list[Anomaly]:
     """Check that a design with a gap in its input said where, by a stop or by notices.
@@ -161,6 +164,7 @@ def _not_told(gaps: Mapping[str, Gap], told: Mapping[str, Gap]) -> Iterator[Anom
     "file-named",
     anomalies=("stuck", *NO_STATE),
     needs=OUTPUTS | {Need.TORN_FILE},
+    by_last_value=True,
 )
 def file_named(history: History, application: str) -> list[Anomaly]:
     """Check that a design that stopped after one of its files was torn named the file.

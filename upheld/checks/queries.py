@@ -17,6 +17,7 @@ from upheld.verdicts import Anomaly, Inconclusive, NotOffered
     "answers",
     anomalies=("uncommitted-visible", "behind-commit", "reordered", *NO_STATE),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def answers(history: History, application: str) -> list[Anomaly]:
     """Check that every answer is a row that was visible by then (G16).
@@ -96,6 +97,7 @@ def _is_older(table: Table, key: bytes, progress: Progress, other: Progress) -> 
     "committed-answers",
     anomalies=("uncommitted-visible",),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def committed_answers(history: History, application: str) -> list[Anomaly]:
     """Check that no answer holds more than readers of committed data saw (G53).
@@ -119,6 +121,7 @@ def committed_answers(history: History, application: str) -> list[Anomaly]:
     "answered",
     anomalies=("behind-commit", "stuck", *NO_STATE),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def answered(history: History, application: str) -> list[Anomaly]:
     """Check that the last answer for every key is its last visible row (G61).
@@ -170,6 +173,7 @@ def _asked(history: History, application: str) -> dict[tuple[str, bytes], Answer
     "online",
     anomalies=("stuck",),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def online(history: History, application: str) -> list[Anomaly]:
     """Check that the others went on answering after an instance was killed (G16).

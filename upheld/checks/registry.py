@@ -37,46 +37,27 @@ OUTPUTS: Final = frozenset({Need.INPUT, Need.START, Need.MARK})
 # The checks of answers, which are compared with one visible output, and with no oracle.
 OF_QUERIES: Final = frozenset({"answers", "committed-answers", "answered", "online"})
 
-# The checks that need no more of a key's outputs than the last one: they compare it with the last
-# state, or compare other facts, and of outputs ask alone that each key is one of the input's.
-BY_LAST_VALUE: Final = frozenset(
-    {
-        "relation",
-        "fold",
-        "refused-or-right",
-        "whole-or-refused",
-        "once",
-        "promptly",
-        "same-rows",
-        "recovered",
-        "paced",
-        "handed-over",
-        "silent",
-        "caught-up",
-        "lag",
-        "gap-named",
-        "file-named",
-        "footprint",
-        "told",
-        *OF_QUERIES,
-    }
-)
-
 # The checks of the application as a whole, which each output that can be judged shows.
 OF_ANY_OUTPUT: Final = frozenset({"owners", *OF_QUERIES})
 
 CHECKS: Final[dict[str, Check]] = {}
 ANOMALIES: Final[dict[str, tuple[str, ...]]] = {}  # of each check, for `explain` and the lint
 NEEDS: Final[dict[str, frozenset[Need]]] = {}  # of each check
+BY_LAST_VALUE: Final = set[str]()  # the checks that may know of a key the last value alone
 
 
-def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callable[[C], C]:
+def check(
+    name: str, *, anomalies: tuple[str, ...], needs: Set[Need], by_last_value: bool = False
+) -> Callable[[C], C]:
     """Register a check under the name that histories have it by.
 
     Args:
         name: The claim's check in a history. It never changes.
         anomalies: The names of all anomalies that the check can return.
         needs: What the check must have seen. Without it the claim is inconclusive.
+        by_last_value: Whether it needs no more of a key's outputs than the last one. It compares
+            that with the last state, or compares other facts, and of outputs asks alone that each
+            key is one of the input's.
 
     A check that compares outputs with the input is asked once for each output of an application.
     It is not offered where it compares them one by one, and only the last value of a key is known.
@@ -87,7 +68,7 @@ def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callabl
         if name in CHECKS:
             raise ValueError(f"two checks are called {name!r}")
         compares = Need.INPUT in needs
-        compares_each = compares and name not in BY_LAST_VALUE
+        compares_each = compares and not by_last_value
 
         def of_output(history: History, application: str, **claimed: Any) -> list[Anomaly]:
             if compares_each and view_of(history, application).program.is_last_alone:
@@ -112,6 +93,8 @@ def check(name: str, *, anomalies: tuple[str, ...], needs: Set[Need]) -> Callabl
         CHECKS[name] = judged
         ANOMALIES[name] = anomalies
         NEEDS[name] = frozenset(needs)
+        if by_last_value:
+            BY_LAST_VALUE.add(name)
         return function
 
     return register

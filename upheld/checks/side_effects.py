@@ -85,6 +85,7 @@ def no_topics(history: History, application: str) -> list[Anomaly]:
     "footprint",
     anomalies=("leaked-topic",),
     needs={Need.INPUT, Need.START},
+    by_last_value=True,
 )
 def footprint(history: History, application: str, *, topics: int, partitions: int) -> list[Anomaly]:
     """Check that a design keeps few and small topics beside its table.
@@ -130,6 +131,7 @@ def _made(history: History) -> set[str]:
     "same-rows",
     anomalies=("phantom", "lost"),
     needs=OUTPUTS,
+    by_last_value=True,
 )
 def same_rows(history: History, _: str) -> list[Anomaly]:
     """Check that every application, fed the same records, ends in the same rows (G63).

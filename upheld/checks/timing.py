@@ -73,6 +73,7 @@ def timed(view: View, paused: InputRested, late: list[Anomaly]) -> list[Anomaly]
     "promptly",
     anomalies=("late", *NO_STATE),
     needs=OUTPUTS | {Need.REST},
+    by_last_value=True,
 )
 def promptly(history: History, application: str) -> list[Anomaly]:
     """Check that every last state before the input's rest was visible in time.
@@ -104,6 +105,7 @@ def promptly(history: History, application: str) -> list[Anomaly]:
     "recovered",
     anomalies=("late", *NO_STATE),
     needs=OUTPUTS | {Need.REST},
+    by_last_value=True,
 )
 def recovered(history: History, application: str) -> list[Anomaly]:
     """Check that an output was new within the promised time of a cold start (G48).

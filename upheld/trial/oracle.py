@@ -128,9 +128,16 @@ class Oracle:
         )
         due = len(inputs) if known and known[0].has_one_each else 0
         first = self._run(application, inputs, Fresh("once", due=due))
+        skips = [
+            self._skips_states(own, application, inputs, given)
+            for own, given in zip(contract.outputs, first, strict=True)
+        ]
         if known:
             found = [
-                Difference(g.unstable, g.is_ordered, g.is_by_last_value, g.types) for g in known
+                Difference(
+                    g.unstable, g.is_ordered, g.is_by_last_value or (g.is_ordered and skip), g.types
+                )
+                for g, skip in zip(known, skips, strict=True)
             ]
         else:
             due = len(first[0].outputs) if contract.shape == "map" else 0
@@ -140,9 +147,11 @@ class Oracle:
                     own,
                     by_key(own, one.outputs),
                     by_key(own, other.outputs),
-                    may_skip=self._skips_states(own, application, inputs, one),
+                    may_skip=skip,
                 )
-                for own, one, other in zip(contract.outputs, first, second, strict=True)
+                for own, one, other, skip in zip(
+                    contract.outputs, first, second, skips, strict=True
+                )
             ]
         return tuple(
             self._compared(own, application, inputs, given, each)
@@ -159,14 +168,11 @@ class Oracle:
     ) -> Given:
         """Return what came on one output, with what of it can be compared."""
         has_traces = is_traced(contract, unique_of(application.event), inputs, first.outputs)
-        skips_states = self._skips_states(contract, application, inputs, first)
-        has_last_values = (found.is_ordered or found.is_by_last_value) and is_in_one_partition(
-            contract, first.outputs
-        )
         return first._replace(
             unstable=found.unstable,
             is_ordered=found.is_ordered,
-            is_by_last_value=has_last_values and (found.is_by_last_value or skips_states),
+            is_by_last_value=found.is_by_last_value
+            and is_in_one_partition(contract, first.outputs),
             types=found.types,
             has_one_each=has_traces and len(first.outputs) == len(inputs),
         )
