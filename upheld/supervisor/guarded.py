@@ -20,7 +20,7 @@ from typing import IO, Final
 
 from upheld.errors import MachineProblem
 from upheld.supervisor.guard import STARTED, STATUS, Request
-from upheld.supervisor.stat import DEAD, Stat
+from upheld.supervisor.stat import DEAD, Stat, stat
 
 BOOT_S: Final = 30.0  # at most, for the reaper to fork a guard, and the guard to start the process
 LATE: Final = f"does not answer within {BOOT_S:.0f} s; the machine is overloaded"
@@ -67,17 +67,28 @@ class Family:
                 self._ask(theirs)
             return Guarded(self, ours, child)
 
-    def members(self, guard: int, table: Mapping[int, Stat]) -> set[int] | None:
-        """Return the processes right below a guard; None if the guard has ended.
+    def members(self, guard: int, table: Mapping[int, Stat]) -> set[int]:
+        """Return the processes right below a guard.
 
         Args:
             guard: The guard's process id, which is another process's if its parent is another one.
             table: All processes of the machine.
         """
         row = table.get(guard)
-        if row is None or row.parent != self.reaper or row.state in DEAD:
-            return None
+        if row is None or row.parent != self.reaper:
+            return set()
         return {pid for pid, row in table.items() if row.parent == guard}
+
+    def has(self, guard: int) -> bool:
+        """Return whether a guard gets each orphan of its design.
+
+        To be asked after a walk through all processes. A guard that ends while they are read has
+        some of its orphans in them, and the reaper has the others.
+        """
+        row = stat(f"/proc/{guard}/stat")
+        if row is None or row.parent != self.reaper:
+            return False
+        return row.state not in DEAD and not row.is_exiting
 
     def strays(self, table: Mapping[int, Stat]) -> set[int]:
         """Return the processes of designs that have ended their guards.

@@ -145,8 +145,10 @@ class Session:
         and may have no parent of the instance, long before it has ended.
         """
         table = stats()
-        below = self.process.family.members(self.process.guard, table)
-        members = self._without_guard(table) if below is None else below
+        family, guard = self.process.family, self.process.guard
+        members = family.members(guard, table)
+        if not family.has(guard):
+            members |= self._without_guard(table)
         members |= {pid for pid in table if pid in known}
         return {pid: table[pid].state for pid in with_descendants(table, members)}
 

@@ -4,7 +4,7 @@ The files are read without Python's buffers, since a walk reads one for each pro
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from typing import Final, NamedTuple
 
 DEAD: Final = "ZXx"  # states of a process that runs no more
@@ -15,9 +15,11 @@ _BYTES: Final = 4_096  # more than a line has
 _STATE: Final = 0
 _PARENT: Final = 1
 _SESSION: Final = 3
+_FLAGS: Final = 6
 _TIMES: Final = slice(11, 15)  # in user mode, in the kernel, and the same of waited children
 _BORN: Final = 19
 _READ: Final = _BORN + 1
+_EXITING: Final = 0x4  # PF_EXITING, of the kernel's include/linux/sched.h
 
 
 class Stat(NamedTuple):
@@ -28,6 +30,8 @@ class Stat(NamedTuple):
     session: int
     born_ticks: int
     with_children_s: float  # the CPU-seconds of it and of the children that it has waited for
+    # It still runs in the kernel, and gets no orphans any more.
+    is_exiting: bool = False
 
 
 def stat(path: str) -> Stat | None:
@@ -50,18 +54,28 @@ def stat(path: str) -> Stat | None:
         session=int(fields[_SESSION]),
         born_ticks=int(fields[_BORN]),
         with_children_s=sum(map(int, fields[_TIMES])) * _TICK_S,
+        is_exiting=bool(int(fields[_FLAGS]) & _EXITING),
     )
 
 
 def stats() -> dict[int, Stat]:
-    """Return all processes of the machine by process id."""
-    return dict(_stats())
+    """Return all processes of the machine by process id.
+
+    The walk is no snapshot: a process may be read before its parent, and the parent be gone when it
+    is to be read. Such a process is read again, with its new parent.
+    """
+    table = dict(_stats(name for name in os.listdir(_PROC) if name.isdigit()))
+    torn = [pid for pid, row in table.items() if row.parent and row.parent not in table]
+    for pid in torn:
+        del table[pid]
+    table.update(_stats(map(str, torn)))
+    return table
 
 
-def _stats() -> Iterator[tuple[int, Stat]]:
-    for name in os.listdir(_PROC):
-        if name.isdigit() and (found := stat(f"{_PROC}/{name}/stat")):
-            yield int(name), found
+def _stats(pids: Iterable[str]) -> Iterator[tuple[int, Stat]]:
+    for pid in pids:
+        if found := stat(f"{_PROC}/{pid}/stat"):
+            yield int(pid), found
 
 
 def with_descendants(table: dict[int, Stat], pids: set[int]) -> set[int]:

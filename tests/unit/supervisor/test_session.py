@@ -1,5 +1,6 @@
 """The processes of an instance are followed to their ends."""
 
+import os
 import signal
 from dataclasses import replace
 from typing import Any
@@ -8,9 +9,9 @@ import pytest
 from children import child, scope, started
 from miniatures import until
 
-from upheld.supervisor import session
+from upheld.supervisor import guarded, session
 from upheld.supervisor.session import INSTANCE_TAG, Session
-from upheld.supervisor.stat import stat
+from upheld.supervisor.stat import stat, stats
 from upheld.verdicts import HarnessError
 
 
@@ -33,7 +34,8 @@ def test_a_process_that_ends_without_an_environment_stays_a_member(
     sent: list[int] = []
     monkeypatch.setattr(session, "_send", lambda pid, _: sent.append(pid))
     monkeypatch.setattr(session, "_DEADLINE_S", 0.05)
-    monkeypatch.setattr(worker.family, "members", lambda *_: None)  # it has lost its guard
+    monkeypatch.setattr(worker.family, "members", lambda *_: set())  # it has lost its guard
+    monkeypatch.setattr(worker.family, "has", lambda _: False)
     monkeypatch.setattr(Session, "leader", 1 << 22)
 
     with pytest.raises(HarnessError, match=f"{worker.pid}.* did not obey SIGKILL"):
@@ -43,6 +45,27 @@ def test_a_process_that_ends_without_an_environment_stays_a_member(
     worker.kill()
     worker.wait()
     worker.close()
+
+
+@pytest.mark.parametrize("is_exiting", [False, True])
+def test_a_guard_that_ends_during_a_walk(is_exiting: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where it was read while it lived, its orphans are found below the reaper."""
+    with started("sh", "-c", "echo; exec env -i sleep 60") as process:
+        assert process.stdout
+        process.stdout.readline()  # not even a tag is left
+        until(lambda: session._environment(process.pid) == [b""])
+        alone = Session.of(process, "nobody's")
+        monkeypatch.setattr(Session, "leader", 1 << 22)
+        guard = stats()[process.guard]
+        os.kill(process.guard, signal.SIGKILL)
+        until(lambda: stats()[process.pid].parent == process.family.reaper)
+        torn = stats() | {process.guard: guard}
+        monkeypatch.setattr(session, "stats", lambda: torn)
+        if is_exiting:
+            last = guard._replace(is_exiting=True)
+            monkeypatch.setattr(guarded, "stat", lambda _: last)
+
+        assert process.pid in alone.pids()
 
 
 class Contained:

@@ -7,7 +7,9 @@ from pathlib import Path
 
 import psutil
 import pytest
+from miniatures import until
 
+from upheld.supervisor import stat as module
 from upheld.supervisor.stat import Stat, stat, stats, with_descendants
 
 
@@ -42,6 +44,26 @@ def test_a_process_that_has_gone() -> None:
         pass
 
     assert stat(f"/proc/{child.pid}/stat") is None
+
+
+def test_a_parent_that_ends_before_it_is_read(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its child, which was read before, is read again and has another parent."""
+    ended = 1 << 22  # no process has this number, as the child's first row has
+    read = [Stat("S", ended, 0, 0, 0.0), Stat("S", 1, 0, 0, 0.0)]
+    monkeypatch.setattr(os, "listdir", lambda _: ["7"])
+    monkeypatch.setattr(module, "stat", lambda _: read.pop(0))
+
+    assert stats() == {7: Stat("S", 1, 0, 0, 0.0)}
+
+
+def test_a_process_that_is_ending() -> None:
+    """It is told from one that goes on, also before it is a zombie."""
+    with subprocess.Popen(["true"]) as child:
+        until(lambda: (row := stat(f"/proc/{child.pid}/stat")) is not None and row.is_exiting)
+    own = stat("/proc/self/stat")
+
+    assert own
+    assert not own.is_exiting
 
 
 def test_descendants() -> None:
