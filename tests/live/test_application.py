@@ -1,12 +1,10 @@
 """An application without an adapter is judged against itself, as it is deployed."""
 
 import shutil
-import subprocess
-import sys
-from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+from deployments import APPLICATIONS, ORDERS, judged, varied
 
 from upheld.brokers import Broker
 from upheld.commands import CREDENTIALS
@@ -14,25 +12,22 @@ from upheld.history import reading
 from upheld.history.events import Answered
 from upheld.judging.rejudge import judge
 from upheld.programs.modelled import offer_all
-from upheld.report import RowResult, read
 from upheld.verdicts import Verdict
 
-UPHELD = str(Path(sys.executable).with_name("upheld"))
-EXAMPLES = Path(__file__).parents[2] / "examples" / "orders"
 SAFE = "G22.dies-with-a-transaction-open[relay-exactly_once]"
 DIES = "G22.dies-after-a-commit[relay-exactly_once]"
 OPEN = "G22.dies-with-a-transaction-open[ledger-exactly_once]"
 COMMITTED = "G22.dies-after-a-commit[ledger-exactly_once]"
-TOTALS = Path(__file__).parents[1] / "support" / "applications" / "totals"
-CHECKPOINTS = TOTALS.with_name("checkpoints")
-REFUNDS = TOTALS.with_name("refunds")
-SERVED = TOTALS.with_name("served")
+TOTALS = APPLICATIONS / "totals"
+CHECKPOINTS = APPLICATIONS / "checkpoints"
+REFUNDS = APPLICATIONS / "refunds"
+SERVED = APPLICATIONS / "served"
 NEVER_WRONG = "G16.never-wrong[pulse-exactly_once]"
 COMMITTED_ONLY = "G53.committed-only[pulse-exactly_once]"
 SERVES_ALL = ("restored()\n    Served.totals = dict(totals)",) * 2
 SERVES_NOTHING_OF_BEFORE = (SERVES_ALL[0], "restored()\n    Served.totals = {}")
 SERVES_AT_ONCE = ("            Served.totals =", "        Served.totals =")
-BALANCES = TOTALS.with_name("balances")
+BALANCES = APPLICATIONS / "balances"
 # The offsets of one partition of each batch are committed when nothing is left to do.
 COMMITS_ONE_LATER = {
     "    while not stopping": "    later = dict[tuple[str, int], int]()\n    while not stopping",
@@ -72,34 +67,9 @@ SECURITY = {
 NAIVE = "G47.commits-what-came-out[relay-at_least_once]"
 
 
-def judged(broker: Broker, out: Path, design: Path, row: str, *, name: str = "orders") -> RowResult:
-    """Judge a row of a design of that name, and return its result."""
-    file = out.with_suffix(".rows")
-    file.write_text(f"{name} {row}\n")
-    arguments = ["run", "--design", str(design), "--rows", str(file), "--out", str(out)]
-    arguments += ["--bootstrap", broker.bootstrap, "--quiet"]
-    subprocess.run([UPHELD, *arguments], check=False, capture_output=True, timeout=240)
-    (found,) = read(out / "report.jsonl")[0]
-    return found
-
-
-def varied(folder: Path, design: Path, changes: Mapping[str, str]) -> Path:
-    """Copy an application with other texts in its program, and return where it is."""
-    shutil.copytree(folder, design)
-    shutil.copy(EXAMPLES / "orders.jsonl", design)
-    moved = {"../../../../examples/orders/": ""}
-    for file, texts in (("app.py", changes), ("design.toml", moved)):
-        text = (design / file).read_text()
-        for before, after in texts.items():
-            assert before in text
-            text = text.replace(before, after)
-        (design / file).write_text(text)
-    return design
-
-
 def test_a_safe_service_is_upheld(broker: Broker, tmp_path: Path) -> None:
     """Two runs without a fault are asked, and what they say stands in the history."""
-    found = judged(broker, tmp_path / "out", EXAMPLES, SAFE)
+    found = judged(broker, tmp_path / "out", ORDERS, SAFE)
     history = reading.read(tmp_path / "out" / found.history)
     answers = list(history.of(Answered))
 
@@ -112,7 +82,7 @@ def test_a_safe_service_is_upheld(broker: Broker, tmp_path: Path) -> None:
 
 def test_a_naive_service_loses_what_it_has_committed(broker: Broker, tmp_path: Path) -> None:
     """Its offsets are committed on a timer, ahead of its results."""
-    found = judged(broker, tmp_path / "out", EXAMPLES / "naive", NAIVE, name="orders-naive")
+    found = judged(broker, tmp_path / "out", ORDERS / "naive", NAIVE, name="orders-naive")
 
     assert found.verdict is Verdict.VIOLATED, found.reason
     assert set(found.totals) == {"behind-commit"}
@@ -129,8 +99,8 @@ def test_an_instance_of_two_processes_is_judged(
 ) -> None:
     """Both share the partitions, and a kill strikes both."""
     design = tmp_path / "design"
-    shutil.copytree(EXAMPLES / service, design)
-    shutil.copy(EXAMPLES / "orders.jsonl", design)
+    shutil.copytree(ORDERS / service, design)
+    shutil.copy(ORDERS / "orders.jsonl", design)
     file = design / "design.toml"
     text = file.read_text().replace("../orders.jsonl", "orders.jsonl")
     text = text.replace("[process.app]\n", "[process.app]\ncount = 2\n")
@@ -146,7 +116,7 @@ def test_an_instance_of_two_processes_is_judged(
 def test_a_service_behind_tls_and_a_password_is_judged(broker: Broker, tmp_path: Path) -> None:
     """The fault strikes a request that its client sent by TLS, and the proxy has read."""
     design = tmp_path / "design"
-    shutil.copytree(EXAMPLES, design)
+    shutil.copytree(ORDERS, design)
     app = design / "app.py"
     address = '"bootstrap.servers": os.environ["KAFKA"],'
     text = app.read_text().replace(address, f"{address} **SECURITY,")
@@ -174,7 +144,7 @@ def test_a_service_that_cannot_be_judged_says_why(
 ) -> None:
     """Its last words, or what it was waited for, are in the reason."""
     design = tmp_path / "design"
-    shutil.copytree(EXAMPLES, design)
+    shutil.copytree(ORDERS, design)
     app = design / "app.py"
     app.write_text(app.read_text().replace(old, new))
     file = design / "design.toml"
@@ -314,7 +284,7 @@ def test_each_of_two_outputs_is_judged(
     broker: Broker, tmp_path: Path, folder: str, name: str, verdict: Verdict
 ) -> None:
     """Alerts outside of the transaction are there before their offsets."""
-    found = judged(broker, tmp_path / "out", EXAMPLES.parent / folder, SAFE, name=name)
+    found = judged(broker, tmp_path / "out", ORDERS.parent / folder, SAFE, name=name)
     history = reading.read(tmp_path / "out" / found.history)
 
     assert found.verdict is verdict, found.reason
