@@ -51,7 +51,7 @@ def test_the_last_release_says_what_is_right(
 def released(
     broker: Broker, folder: Path, changes: dict[str, str], row: str, *options: str
 ) -> RowResult:
-    """Judge a release that differs from the one before it by some texts of its program."""
+    """Judge a release that differs from the one before it by texts of its program."""
     earlier = varied(TOTALS, folder / "earlier", {})
     later = varied(TOTALS, folder / "later", changes)
     named = ["--from", str(earlier), "--to", str(later), *options]
@@ -59,7 +59,7 @@ def released(
 
 
 def hold(found: RowResult, anomalies: set[str], folder: Path) -> None:
-    """Check that a verdict is that of these anomalies, and that its history judges alike."""
+    """Check the anomalies of a verdict, and that its history judges alike."""
     assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
     assert set(found.totals) == anomalies
     assert judge(folder / "out" / found.history).verdict == found.verdict

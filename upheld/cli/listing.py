@@ -13,6 +13,7 @@ from rich.text import Text
 from upheld.cli.choices import manifests, request_of
 from upheld.cli.options import ALONE, LATEST
 from upheld.errors import UsageProblem
+from upheld.judging.choosing import chosen_rows
 from upheld.judging.prerequisites import lacking, limited
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import OF_APPLICATIONS
@@ -30,7 +31,6 @@ from upheld.spec.selection import (
     QUERIES_TAG,
     RELEASES_TAG,
     Request,
-    chosen_rows,
     demand_specs,
     newer_rows,
 )
@@ -87,13 +87,16 @@ def list_promises(arguments: argparse.Namespace) -> int:
     request = request_of(arguments)
     if not arguments.depth:  # a list without a depth shows all rows
         request = replace(request, depth="full")
-    listing = explain.listing(found, designs, request.chooser(found))
     demand_specs(found, designs)
     chosen = chosen_rows(request, found, designs)
+    named = set().union(*chosen.values())
+    asked = request.chooser(found)
+    listing = explain.listing(
+        found, designs, lambda scenario, row: asked(scenario, row) or row.id in named
+    )
     newer = {design.name: newer_rows(request, found, design) for design in designs}
     _count(listing, chosen, chosen_rows(Request(depth="full"), found, designs), newer)
     if request.file:
-        named = set().union(*chosen.values())
         listing["rows"] = [row for row in listing["rows"] if row["id"] in named]
     offers = [_offered(found, design, listing, chosen[design.name]) for design in designs]
     last = last_run(found)

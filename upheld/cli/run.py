@@ -34,6 +34,7 @@ from upheld.cli.machine import (
     unusable,
 )
 from upheld.errors import ExitCode, MachineProblem, UsageProblem
+from upheld.judging.choosing import chosen_rows
 from upheld.lint.own import with_own
 from upheld.protocol.limits import Limit
 from upheld.protocol.manifest import Manifest
@@ -51,7 +52,7 @@ from upheld.runner.plugin import arguments as pytest_arguments
 from upheld.runner.shards import merge, shard
 from upheld.spec import catalogue, durations, kills
 from upheld.spec.depths import share_of
-from upheld.spec.selection import Request, chosen_rows, demand_known, demand_specs, newer_rows
+from upheld.spec.selection import Request, demand_known, demand_specs, newer_rows
 from upheld.text import visible, visible_data
 from upheld.ui.console import PlainConsole, console
 

@@ -11,12 +11,13 @@ from upheld.cli import parsed
 from upheld.cli.choices import manifests
 from upheld.errors import UsageProblem
 from upheld.guesses import did_you_mean
+from upheld.judging.choosing import chosen_rows
 from upheld.lint.own import with_own
 from upheld.protocol.manifest import Manifest
 from upheld.spec import catalogue
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import DEPTHS
-from upheld.spec.selection import Request, chosen_rows, demand_known, demand_specs, promised
+from upheld.spec.selection import Request, demand_known, demand_specs, promised
 from upheld.testing.designs import Asked, Design
 
 # Options of `upheld run` that a test may give; the others choose rows, or say when a run fails.
