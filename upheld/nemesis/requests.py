@@ -16,6 +16,7 @@ from kio.schema.errors import ErrorCode
 
 from upheld.history.marks import Happening
 from upheld.injectors.proxy.errors import Moment
+from upheld.injectors.proxy.proxy import Proxy
 from upheld.injectors.proxy.rules import Exchange, Fault, Rule
 from upheld.nemesis.moments import WAVES, demand_transactions
 from upheld.trial.application import Application
@@ -38,6 +39,7 @@ AFTER: dict[Fault, Happening] = {
 OF_A_TRANSACTION = {"AddPartitionsToTxn", "AddOffsetsToTxn", "TxnOffsetCommit", "EndTxn"}
 LOOK_S = 0.05
 ARRIVED_S = 5.0  # a request that was held is answered by then
+_NEVER_USED = "{design} never used the address that start gave it as bootstrap"
 SILENT_S = 90.0  # half as much again as the longest request timeout that clients come with
 
 
@@ -164,24 +166,27 @@ def give_up(trial: Trial, application: Application, rule: Rule) -> None:
 def out_of_reach(trial: Trial, application: Application) -> Iterator[None]:
     """Keep instance a from every broker while the body runs, and mark that.
 
-    Its memory is recorded before that and at the end.
+    Its memory is recorded before that and at the end. An instance may have no connection at the
+    moment, as between two batches, or before its first request.
 
     Raises:
         AdapterBreach: The instance never went through the proxy.
+        MarkMissed: It had no connection, and asked for none meanwhile.
     """
     proxy = trial.rig.open_proxy()
     door = application.door()
+    if not trial.recorder.wait(trial.rig.progress_s, lambda: bool(_asked(proxy, door))):
+        raise AdapterBreach(_NEVER_USED.format(design=trial.manifest.name))
     trial.probes.weigh(application)
-    if not (lost := proxy.bar(door)):
-        raise AdapterBreach(
-            f"{trial.manifest.name} never used the address that start gave it as bootstrap"
-        )
+    lost = proxy.bar(door)
     application.is_struck = True
     try:
         yield
         trial.probes.weigh(application)
     finally:
         turned_away = proxy.unbar(door)
+    if not lost + turned_away:
+        raise MarkMissed(f"{trial.manifest.name} asked no broker while none was in its reach")
     trial.mark(Happening.BROKER_OUT_OF_REACH, connections=lost, turned_away=turned_away)
 
 
@@ -193,18 +198,19 @@ def _demand_request(trial: Trial, application: Application, rule: Rule, request:
         Violated: The request is a transaction's, and outputs came outside of any.
         Undeclared: The clients of the design never send such a request.
     """
-    seen = {
-        exchange.api for exchange in trial.rig.open_proxy().exchanges if exchange.door == rule.door
-    }
+    seen = _asked(trial.rig.open_proxy(), rule.door)
     if not seen:
-        raise AdapterBreach(
-            f"{trial.manifest.name} never used the address that start gave it as bootstrap"
-        )
+        raise AdapterBreach(_NEVER_USED.format(design=trial.manifest.name))
     if rule.api in seen:
         return
     if request in OF_A_TRANSACTION:
         demand_transactions(trial, application)
     raise Undeclared(f"the clients of {trial.manifest.name} send no {request}")
+
+
+def _asked(proxy: Proxy, door: str) -> set[str]:
+    """Return the requests that came through a door so far."""
+    return {exchange.api for exchange in proxy.exchanges if exchange.door == door}
 
 
 def evidence_of(exchange: Exchange) -> dict[str, Any]:

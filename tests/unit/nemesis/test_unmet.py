@@ -1,5 +1,7 @@
 """A moment or a request that never comes ends an attempt, and says why."""
 
+from collections.abc import Callable, Sequence
+from itertools import count
 from types import SimpleNamespace
 from typing import Any
 
@@ -13,7 +15,7 @@ from upheld.injectors.proxy.rules import Fault
 from upheld.nemesis import moments, requests
 from upheld.nemesis.moments import Moment, pause_at
 from upheld.nemesis.requests import Strike, strike_at
-from upheld.verdicts import MarkMissed, NotOffered, Outcome, Violated
+from upheld.verdicts import AdapterBreach, MarkMissed, NotOffered, Outcome, Violated
 
 
 class World:
@@ -167,3 +169,54 @@ def test_no_transaction_is_ended() -> None:
     """A design that ends no transaction, and writes outside of any, is no exception."""
     assert isinstance(World(bare()).struck("EndTxn"), Violated)
     assert isinstance(World(bare("at_least_once")).struck("EndTxn"), NotOffered)
+
+
+class Barred:
+    """A trial whose instance has some connections, and asks for more in an outage."""
+
+    def __init__(self, connections: int, asked: int, exchanges: Sequence[str]) -> None:
+        self.marks = list[dict[str, object]]()
+        seen = [SimpleNamespace(api=api, door="door") for api in exchanges]
+        looks = count()
+        proxy = SimpleNamespace(bar=lambda _: connections, unbar=lambda _: asked, exchanges=[])
+
+        def wait(_: float, reached: Callable[[], bool]) -> bool:
+            if next(looks) == 0 and not reached():
+                proxy.exchanges = seen
+            return reached()
+
+        self.trial: Any = SimpleNamespace(
+            rig=SimpleNamespace(progress_s=1, open_proxy=lambda: proxy),
+            recorder=SimpleNamespace(wait=wait),
+            probes=SimpleNamespace(weigh=lambda _: None),
+            manifest=SimpleNamespace(name="mine"),
+            mark=lambda _, **evidence: self.marks.append(evidence),
+        )
+
+    def out_of_reach(self) -> None:
+        """Keep it from the broker."""
+        application: Any = SimpleNamespace(door=lambda: "door")
+        with requests.out_of_reach(self.trial, application):
+            pass
+
+
+@pytest.mark.parametrize(("connections", "asked"), [(3, 0), (0, 2)])
+def test_an_outage_is_met_with_or_without_a_connection(connections: int, asked: int) -> None:
+    """An instance between two batches may have none, and asks for one later."""
+    barred = Barred(connections, asked, ["metadata"])
+
+    barred.out_of_reach()
+
+    assert barred.marks == [{"connections": connections, "turned_away": asked}]
+
+
+def test_an_outage_that_nobody_noticed() -> None:
+    """It did not happen, so the attempt is made again."""
+    with pytest.raises(MarkMissed, match="asked no broker"):
+        Barred(0, 0, ["metadata"]).out_of_reach()
+
+
+def test_an_address_that_was_never_used() -> None:
+    """Nothing came through the door, however long it was waited for."""
+    with pytest.raises(AdapterBreach, match="never used the address"):
+        Barred(0, 0, []).out_of_reach()
