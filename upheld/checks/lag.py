@@ -169,8 +169,9 @@ def _not_told(gaps: Mapping[str, Gap], told: Mapping[str, Gap]) -> Iterator[Anom
 def file_named(history: History, application: str) -> list[Anomaly]:
     """Check that a design that stopped after one of its files was torn named the file.
 
-    A file whose name is a number is named by its folder. Inconclusive if the design went on, and
-    was not seen to read the file.
+    A file whose name is a number is named by its folder. An application without an adapter may
+    name it anywhere in its log. Inconclusive if the design went on, and was not seen to read the
+    file.
     """
     view = view_of(history, application)
     events = history.events
@@ -181,12 +182,11 @@ def file_named(history: History, application: str) -> list[Anomaly]:
     )
     failed = (e for e in events[at:] if isinstance(e, Instance) and e.application == application)
     stop = next((e for e in failed if e.event == "failed"), None)
-    is_read = any(
-        isinstance(e, Mark) and e.happening is Happening.TORN_FILE_READ for e in events[at:]
-    )
-    if stop is None and not is_read:
+    marked = {e.happening for e in events[at:] if isinstance(e, Mark)}
+    if stop is None and Happening.TORN_FILE_READ not in marked:
         raise Inconclusive(f"{torn} is torn, and no start was seen to read it")
-    if stop is None or stop_names_file(stop, torn):
+    is_named = Happening.TORN_FILE_NAMED in marked
+    if stop is None or is_named or stop_names_file(stop, torn):
         return view.foreign
     said = f"{torn} is torn, and it stopped without naming it: {stop.detail}"
     return [*view.foreign, Anomaly(name="stuck", text=said)]

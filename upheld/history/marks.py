@@ -137,6 +137,7 @@ class Happening(StrEnum):
     )
     INPUT_LEFT = "input-left", None, "stopped in the middle of its input"
     TORN_FILE_READ = "torn-file-read", None, "the torn file was read"
+    TORN_FILE_NAMED = "torn-file-named", None, "its log names the torn file"
     RECOVERED = "recovered", None, "recovered"
     ROWS_GONE_SOON = "rows-gone-soon", None, "rows have gone right after they came"
     ROWS_MOVED = "rows-moved", None, "rows have moved across the partitions of their partners"

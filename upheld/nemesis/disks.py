@@ -6,10 +6,12 @@ A disk that can be filled is a small file system in memory. The kernel lets root
 import ctypes
 import os
 
+from upheld.checks.places import names_file
 from upheld.history.events import Mark
 from upheld.history.evidence import TornFile
 from upheld.history.marks import Happening
 from upheld.supervisor.folders import Folder
+from upheld.supervisor.instance import Instance
 from upheld.supervisor.reads import KnownReads, Reads
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
@@ -20,6 +22,7 @@ FULL_S = 3.0
 PIECE_BYTES = 1 << 16
 CHECKSUM = ".crc"  # the suffix of a file that holds the checksum of another one
 NO_SETUID_NO_DEVICES = 6
+MOST_SAID_CHARS = 1000  # of a line of a log
 MOST_COMPARED_BYTES = 1 << 20  # of a file, when disks are compared
 
 
@@ -99,19 +102,33 @@ def start_torn(trial: Trial, application: Application) -> None:
         if mark.happening is Happening.FILE_TORN
     )
     with Reads(application.disks, torn) as reads:
-        goes_on = _goes_on(trial, application)
+        stopped = _stopped(trial, application)
         read = reads.names()
     _known_reads(trial, application).learn(read, torn)
     if torn in read:
         trial.mark(Happening.TORN_FILE_READ, file=torn)
-    elif goes_on:
+    elif stopped is None:
         how = f"{trial.manifest.name} did not read {torn}, which was torn"
         if not read:
             raise Inconclusive(f"{how}, nor any other file that was on its disks")
         raise MarkMissed(how)
-    if not goes_on:
+    if stopped:
+        _mark_named(trial, stopped, torn)
         set_back(trial, application)
         trial.instances.start(application)
+
+
+def _mark_named(trial: Trial, stopped: Instance, torn: str) -> None:
+    """Mark the line in which the log of an application without an adapter names a torn file.
+
+    Its log is all that it says, and its end may be of what it did after the error. A design with an
+    adapter names the file in its `failed`.
+    """
+    if trial.manifest.application is None:
+        return
+    line = next((each for each in stopped.log.last_lines() if names_file(each, torn)), None)
+    if line is not None:
+        trial.mark(Happening.TORN_FILE_NAMED, file=torn, line=line[:MOST_SAID_CHARS])
 
 
 def _known_reads(trial: Trial, application: Application) -> KnownReads:
@@ -120,20 +137,21 @@ def _known_reads(trial: Trial, application: Application) -> KnownReads:
     return trial.rig.known_reads.setdefault(key, KnownReads())
 
 
-def _goes_on(trial: Trial, application: Application) -> bool:
-    """Start instance a, and return whether it drains its input without a loud stop."""
+def _stopped(trial: Trial, application: Application) -> Instance | None:
+    """Start instance a, and return it if it stops loudly; None if it drains its input."""
     instance = trial.instances.start(application, launch=Launch(may_refuse=True))
+    stopped = application.running["a"]
     if instance is not None:
         trial.recorder.wait(
             trial.rig.progress_s, lambda: instance.is_over or trial.monitor.is_drained(application)
         )
         if not instance.failed:
             trial.monitor.tick(application)
-            return True
+            return None
         trial.instances.gave_up(application, "a")
     else:
         trial.instances.let_go(application, "a")
-    return False
+    return stopped
 
 
 def files_of(folder: Folder) -> set[tuple[str, int, int]]:

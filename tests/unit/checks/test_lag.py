@@ -257,6 +257,17 @@ class TestFileNamed:
 
         assert story.found("file-named") == []
 
+    def test_named_in_its_log(self) -> None:
+        """An application says it anywhere in its log, and its last words may be others."""
+        story = self.torn("rocksdb/totals/MANIFEST-000005")
+        story.history.add(
+            Instance(at_ms=3, application="app", name="a", event="failed", detail="it has ended")
+        )
+        assert [name for name, _, _ in story.found("file-named")] == ["stuck"]
+        story.history.add(Mark(at_ms=4, fault="", happening=Happening.TORN_FILE_NAMED, evidence={}))
+
+        assert story.found("file-named") == []
+
     def test_read_by_nobody(self) -> None:
         """That a design goes on shows nothing if it did not read the file."""
         with pytest.raises(Inconclusive, match="no start was seen to read it"):

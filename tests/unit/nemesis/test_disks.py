@@ -1,6 +1,6 @@
 """A file that the next start reads is torn; if it was not read, nothing is shown."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -20,10 +20,19 @@ CONTENT = "0123456789"
 class Torn:
     """A trial of a design that keeps its states, and writes its settings last."""
 
-    def __init__(self, folder: Path, reads: Callable[[Path], object], *, stops: bool = False):
+    def __init__(
+        self,
+        folder: Path,
+        reads: Callable[[Path], object],
+        *,
+        stops: bool = False,
+        log: Sequence[str] | None = None,
+    ):
         self.folder = folder
         self.history = History()
-        self.instance = SimpleNamespace(is_over=True, failed=None)
+        self.application = None if log is None else "without an adapter"
+        lines = SimpleNamespace(last_lines=lambda: log)
+        self.instance = SimpleNamespace(is_over=True, failed=None, log=lines)
         self.starts = 0
         self.reads = reads
         self.stops = stops
@@ -41,10 +50,11 @@ class Torn:
             disks=disk,
             kept=Folder(self.folder, f"{disk.name}-kept"),
             program=SimpleNamespace(name="ledger"),
+            running={"a": self.instance},
         )
         disks.keep(application)
         trial: Any = SimpleNamespace(
-            manifest=SimpleNamespace(name="design", local_state=True),
+            manifest=SimpleNamespace(name="design", local_state=True, application=self.application),
             history=self.history,
             mark=lambda happening, **evidence: self.history.add(
                 Mark(at_ms=1, fault="", happening=happening, evidence=evidence)
@@ -117,6 +127,20 @@ def test_a_loud_stop(tmp_path: Path) -> None:
 
     assert torn.attempt() == [Happening.FILE_TORN, Happening.DISK_SET_BACK]
     assert torn.starts == 2
+
+
+@pytest.mark.parametrize(
+    ("log", "marks"),
+    [
+        (["Corruption: The file /d/settings is cut", "close", "closed"], ["torn-file-named"]),
+        (["Corruption: a file is cut", "close", "closed"], []),
+    ],
+)
+def test_the_log_of_an_application(tmp_path: Path, log: list[str], marks: list[str]) -> None:
+    """Its last words may be of what came after the error, so each line counts."""
+    torn = Torn(tmp_path, nothing, stops=True, log=log)
+
+    assert torn.attempt() == [Happening.FILE_TORN, *marks, Happening.DISK_SET_BACK]
 
 
 @pytest.mark.parametrize("now", ["offset 1250", "offset 1000"])

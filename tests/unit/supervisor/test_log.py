@@ -201,3 +201,17 @@ def test_a_silent_design_costs_nothing(tmp_path: Path) -> None:
     log.close()
 
     assert took_s < 0.05
+
+
+def test_the_last_lines_are_whole_after_a_wait(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They hold all that was written until now, and no more than a bound of it."""
+    monkeypatch.setattr(logs, "END_BYTES", 18)
+    log = Log(tmp_path / "log")
+    with log.opened() as sink:
+        os.write(sink, b"a line that is long ago\nthe error\nits end\n")
+        found = log.last_lines()
+    log.close()
+
+    assert found == ["the error", "its end"]
