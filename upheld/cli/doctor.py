@@ -6,7 +6,7 @@ from pathlib import Path
 
 from upheld.brokers import Asked, open_broker
 from upheld.cli.machine import demand_early, own_folder, prepare_all, run_scope
-from upheld.doctor.completed import Addition, additions, assumed, completed
+from upheld.doctor.completed import Addition, additions, assumed, completed, shaped
 from upheld.doctor.findings import MARKS, Case, Finding, findings, is_judgeable, mended
 from upheld.doctor.visit import Patience, Site, visit
 from upheld.errors import ExitCode, UsageProblem
@@ -38,8 +38,8 @@ def visit_design(arguments: argparse.Namespace) -> int:
             seen = visit(Site(run, broker, out / "logs"), design, Patience(), _say)
         finally:
             broker.close()
-    found = findings(Case(design, seen))
     added = additions(tables, file.parent.resolve(), seen.seen)
+    found = findings(Case(shaped(design, added), seen))
     if arguments.write and added:
         _write(file, added)
         found = mended(found, added)

@@ -12,6 +12,7 @@ from typing import Any, Final, NamedTuple
 
 from upheld.doctor.seen import Outputs, Seen
 from upheld.errors import UsageProblem
+from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import FIXED
 from upheld.reading import loaded_toml
 
@@ -67,6 +68,8 @@ def additions(tables: Mapping[str, Any], folder: Path, seen: Seen) -> list[Addit
     found = assumed(tables, folder)
     if "modes" in found and "txn_offset_commit" in seen.commits.by:
         found["modes"] = ["exactly_once"]
+    if "shape" in found:
+        found["shape"] = seen.shape
     if "group" in found:
         name = next(iter(seen.groups), "")
         is_fixed = seen.application_id not in name
@@ -83,6 +86,15 @@ def additions(tables: Mapping[str, Any], folder: Path, seen: Seen) -> list[Addit
         if "format" not in table and 0 < found_there.unreadable == found_there.count:
             added.append(Addition(("output", role), "format", "bytes"))
     return added
+
+
+def shaped(design: Manifest, added: Sequence[Addition]) -> Manifest:
+    """Return an application with the shape that was seen, if its file has none."""
+    seen = [each.value for each in added if each.name == "shape"]
+    if not seen or design.application is None:
+        return design
+    application = design.application.model_copy(update={"shape": seen[0]})
+    return design.model_copy(update={"application": application})
 
 
 def completed(text: str, added: Sequence[Addition]) -> str:

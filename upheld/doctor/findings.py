@@ -238,6 +238,26 @@ def _output_of(case: Case, role: str, topic: str) -> Iterator[Finding]:
         )
 
 
+def _shape(case: Case) -> Iterator[Finding]:
+    """Say that outputs of a map look like states of its keys."""
+    if case.subject.shape != "map" or case.subject.oracle != ITSELF:
+        return
+    due = case.seen.commits.due
+    for role, table in case.subject.output.items():
+        written = case.written(role)
+        is_known = written.is_of_single_records(due) or bool(table.identity)
+        if written.increasing and not is_known:
+            yield Finding(
+                "shape",
+                "note",
+                f"it wrote {written.count} outputs of {due} records, and of each key "
+                f"{' and '.join(written.increasing)} grew from one to the next, as if they hung "
+                "on several records: outputs of a map are compared one by one",
+                'if they do, design.toml: shape = "fold"',
+            )
+            return
+
+
 def _increasing(case: Case, role: str) -> Iterator[Finding]:
     """Say by which number the states of a fold can be told apart, if it skips some."""
     table = case.subject.output[role]
@@ -657,6 +677,7 @@ JUDGES: Final[tuple[Judge, ...]] = (
     _output,
     _own_topics,
     _format,
+    _shape,
     _group,
     _transactions,
     _outside,

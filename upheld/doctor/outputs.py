@@ -1,8 +1,9 @@
 """The outputs of an application by themselves, without a model."""
 
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from math import inf
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 from upheld.doctor.seen import Outputs
 from upheld.generators.ledger import Send
@@ -14,15 +15,28 @@ from upheld.reading import loaded
 LEAST_CHARS: Final = 4  # of a text that is looked for in outputs
 SHOWN_CHARS: Final = 80
 PAIRS: Final = 3  # of two outputs of a key, by which a number is known to grow
+_WORD: Final = re.compile(rb"[A-Za-z0-9_.-]+")  # a name or an id, in JSON or in other bytes
 UNREADABLE: Final = object()  # the value of bytes that are no JSON
 
 
-def judged(outputs: Sequence[Record], aborted: set[str], form: str) -> Outputs:
+class Texts(NamedTuple):
+    """The texts by which records of the input are told apart.
+
+    Attributes:
+        kept: Those that committed records have.
+        aborted: Those that aborted records alone have.
+    """
+
+    kept: frozenset[str] = frozenset()
+    aborted: frozenset[str] = frozenset()
+
+
+def judged(outputs: Sequence[Record], texts: Texts, form: str) -> Outputs:
     """Return what is to be said of outputs.
 
     Args:
         outputs: All visible records of the output.
-        aborted: The texts that aborted records of the input alone have.
+        texts: Those that tell records of the input apart.
         form: The format that is declared, such as json.
     """
     values = [record.value for record in outputs if record.value is not None]
@@ -34,9 +48,16 @@ def judged(outputs: Sequence[Record], aborted: set[str], form: str) -> Outputs:
         count=len(outputs),
         unreadable=len(wrong) if is_json else 0,
         first_unreadable=shown,
-        aborted=sum(not aborted.isdisjoint(_texts(found)) for found in read),
+        aborted=sum(not texts.aborted.isdisjoint(_texts(found)) for found in read),
+        traced=len(_traced(values, texts.kept)),
         increasing=increasing(outputs) if is_json and not wrong else (),
     )
+
+
+def _traced(values: Iterable[bytes], kept: frozenset[str]) -> set[str]:
+    """Return the texts of records that an output has, and no text of another one beside it."""
+    found = (kept & {word.decode() for word in _WORD.findall(value)} for value in values)
+    return {next(iter(each)) for each in found if len(each) == 1}
 
 
 def increasing(outputs: Iterable[Record]) -> tuple[str, ...]:
@@ -67,19 +88,19 @@ def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:
         yield path, value
 
 
-def told_apart(described: Input, sent: Iterable[Send]) -> set[str]:
-    """Return the texts of the unique field that aborted records alone have.
+def told_apart(described: Input, sent: Iterable[Send]) -> Texts:
+    """Return the texts of the unique field.
 
     They are none if no field is unique, or if it is a number: others may be equal by chance.
     """
     if described.unique is None:
-        return set()
+        return Texts()
     found: dict[bool, set[str]] = {True: set(), False: set()}
     for send in sent:
         value = described.unique.found(_read(send.value or b""))
         if isinstance(value, str) and len(value) >= LEAST_CHARS:
             found[send.aborted].add(value)
-    return found[True] - found[False]
+    return Texts(frozenset(found[False]), frozenset(found[True] - found[False]))
 
 
 def _read(data: bytes) -> Any:

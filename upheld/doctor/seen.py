@@ -54,6 +54,19 @@ class Outputs(_Seen):
     first_unreadable: str = ""
     aborted: int = 0  # outputs of records that no reader of committed data gets
     increasing: tuple[str, ...] = ()  # paths of numbers that grew with each output of a key
+    traced: int = 0  # records whose id is in an output, and in it no id of another one
+
+    def is_of_single_records(self, due: int) -> bool:
+        """Return whether each of these seems to hang on one record of the input.
+
+        They do if each has the id of one, or if there is one for each and no number grows.
+
+        Args:
+            due: How many records were given.
+        """
+        if self.traced == self.count == due:
+            return True
+        return not self.increasing and self.count in {self.traced, due}
 
 
 class Query(_Seen):
@@ -112,6 +125,17 @@ class Seen(_Seen):
     clients: tuple[str, ...] = ()
     versions: dict[str, int] = {}  # API -> the highest version that it used
     log: tuple[str, ...] = ()
+
+    @property
+    def shape(self) -> Literal["map", "fold"]:
+        """The shape that its outputs have; a map if there is no output.
+
+        Outputs that may hang on several records are taken for those of a fold, which may skip
+        states. Less is compared then, and nothing that would be wrong of a map.
+        """
+        written = (each for each in self.outputs.values() if each.count)
+        is_map = all(each.is_of_single_records(self.commits.due) for each in written)
+        return "map" if is_map else "fold"
 
     @property
     def output_count(self) -> int:

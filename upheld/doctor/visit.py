@@ -22,7 +22,7 @@ from upheld.brokers import Broker
 from upheld.commands import PYTHON, filled
 from upheld.doctor import seen as s
 from upheld.doctor.fence import Address, outside, resolved
-from upheld.doctor.outputs import judged, told_apart
+from upheld.doctor.outputs import Texts, judged, told_apart
 from upheld.doctor.queries import answer, last_of
 from upheld.doctor.wire import COMMITTED_ONLY, LATEST, Wire
 from upheld.errors import MachineProblem
@@ -600,9 +600,11 @@ class _Visit:
 
     def _seen(self, early: int | None, breach: str) -> s.Visit:
         outputs = {role: self._records(topic) for role, topic in self.outputs.items()}
-        aborted = set[str]()
-        for role, described in self.subject.input.items():
-            aborted |= told_apart(described, [send for send in self.sent if send.role == role])
+        of_inputs = [
+            told_apart(described, [send for send in self.sent if send.role == role])
+            for role, described in self.subject.input.items()
+        ]
+        texts = Texts(*(frozenset().union(*each) for each in zip(*of_inputs, strict=True)))
         wire = self.wire
         isolation = {
             level for topic in self.inputs.values() for level in wire.isolation.get(topic, ())
@@ -622,7 +624,7 @@ class _Visit:
                 topics=self._topics(),
                 commits=self._commits(),
                 outputs={
-                    role: judged(outputs[role], aborted, table.format)
+                    role: judged(outputs[role], texts, table.format)
                     for role, table in self.subject.output.items()
                 },
                 query=self.query,

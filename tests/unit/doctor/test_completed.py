@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 
-from upheld.doctor.completed import Addition, additions, assumed, completed
+from upheld.doctor.completed import Addition, additions, assumed, completed, shaped
 from upheld.doctor.seen import Commits, Group, Outputs, Seen, Topics
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import load
@@ -153,3 +153,20 @@ def test_a_table_in_one_line_is_left_to_the_user() -> None:
     """One sentence names the line to add."""
     with pytest.raises(UsageProblem, match='format = "bytes"'):
         completed("output = { costs = {} }\n", [Addition(("output", "costs"), "format", "bytes")])
+
+
+@pytest.mark.parametrize(
+    ("count", "shape"),
+    [(60, "map"), (8, "fold")],
+)
+def test_the_shape_is_the_one_that_was_seen(count: int, shape: str) -> None:
+    """The findings are those of an application with that shape."""
+    was_seen = seen(commits=Commits(due=60), outputs={"costs": Outputs(count=count)})
+    added = additions(tomllib.loads(TEXT), FOLDER, was_seen)
+    design = load(str(ROOT / "examples" / "orders"))
+
+    assert [each.value for each in added if each.name == "shape"] == [shape]
+    assert shaped(design, []) == design
+    application = shaped(design, added).application
+    assert application
+    assert application.shape == shape

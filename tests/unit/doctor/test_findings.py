@@ -96,6 +96,7 @@ TROUBLES = [
     ("topic", "wrong", {"topics": Topics(given=GIVEN)}),
     ("output-topic", "wrong", {"topics": ELSEWHERE}),
     ("internal-topics", "wrong", {"topics": MAKING}),
+    ("shape", "note", {"outputs": {"costs": Outputs(count=8, increasing=("$.orders",))}}),
     ("internal-topics", "wrong", {"topics": SHARING}),
     ("output-topic", "wrong", ALERTING | {"topics": COSTS_ALONE}),
     ("no-output", "wrong", {"outputs": {"costs": Outputs()}}),
