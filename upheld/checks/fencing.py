@@ -100,8 +100,8 @@ def noticed(history: History, application: str) -> list[Anomaly]:
     """Check that two deployments under the same ids share the input or notice (G55).
 
     It is enough that one of them notices: it stops loudly, or is refused at its start. An instance
-    that gives up has noticed, too, though its supervisor starts it again. If a design may scale,
-    the second deployment may be one more instance: then no partition has two owners.
+    that gives up has noticed, too, though its supervisor starts it again. The second deployment
+    may be one more instance: then no partition has two owners.
     """
     since = 0
     for number, event in enumerate(history.events):

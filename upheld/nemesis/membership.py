@@ -9,7 +9,6 @@ import psutil
 from upheld.history import events
 from upheld.history.marks import Happening, Look
 from upheld.kafka.groups import Member
-from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Deactivated, Message, Ready, WorkersReply
 from upheld.supervisor.instance import Instance, Overdue, Silence
 from upheld.supervisor.stat import DEAD, stats
@@ -181,8 +180,9 @@ def _assigns_by_itself(members: list[Member]) -> bool:
 def start_another(trial: Trial, application: Application) -> None:
     """Start a second deployment under the ids of the first, and end both.
 
-    They run until one of them has noticed the other, or for 10 seconds. If none has by then, and
-    the design may scale, it is seen whether the second one is one more instance.
+    They run until one of them has noticed the other, or for 10 seconds. If none has by then, it is
+    seen whether the second one is one more instance. Members of a group share its input whatever
+    the design declares.
     """
     running = application.running
     first = running["a"]
@@ -204,7 +204,7 @@ def start_another(trial: Trial, application: Application) -> None:
         second_refused=second is None,
         first_failed=bool(first.failed),
     )
-    if len(running) > 1 and Capability.SCALE in trial.manifest.capabilities and application.group:
+    if len(running) > 1 and application.group:
         sharing = _Sharing(trial, application)
         if sharing.is_reached() and sharing.holds_of_members():
             trial.mark(Happening.INPUT_SHARED, held=sharing.held)

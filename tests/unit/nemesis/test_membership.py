@@ -11,7 +11,9 @@ import pytest
 from miniatures import Run, manifest
 
 from upheld.history import events
-from upheld.nemesis.membership import _workers, switch_back
+from upheld.history.marks import Happening
+from upheld.nemesis import membership
+from upheld.nemesis.membership import _workers, start_another, switch_back
 from upheld.supervisor.instance import Instance
 from upheld.supervisor.session import INSTANCE_TAG
 from upheld.verdicts import AdapterBreach, MarkMissed
@@ -72,3 +74,36 @@ def test_a_cluster_that_is_back_after_its_session_meets_no_old_member() -> None:
 
     with pytest.raises(MarkMissed, match="away for 5000 ms, longer than its session"):
         switch_back(trial, application, within_ms=1_000)
+
+
+@pytest.mark.parametrize("group", ["orders", None])
+@pytest.mark.parametrize("shares", [True, False])
+def test_a_second_deployment_may_be_one_more_instance(
+    group: str | None, monkeypatch: pytest.MonkeyPatch, *, shares: bool
+) -> None:
+    """Kafka shares the input among members, whatever a design declares."""
+    sharing = SimpleNamespace(
+        is_reached=lambda: shares, holds_of_members=lambda: shares, held=[("in-0",), ("in-1",)]
+    )
+    monkeypatch.setattr(membership, "_Sharing", lambda *_: sharing)
+    running: dict[str, Any] = {"a": SimpleNamespace(is_over=False, failed=None)}
+    marks: list[Happening] = []
+
+    def start(_: object, name: str, __: object) -> Any:
+        running[name] = SimpleNamespace(is_over=False, failed=None)
+        return running[name]
+
+    trial: Any = SimpleNamespace(
+        instances=SimpleNamespace(start=start, kill=lambda _, name: running.pop(name)),
+        recorder=SimpleNamespace(wait=lambda *_: False),
+        waits=SimpleNamespace(settle=lambda _: None),
+        mark=lambda happening, **_: marks.append(happening),
+        manifest=SimpleNamespace(name="orders", capabilities=()),
+    )
+    application: Any = SimpleNamespace(running=running, group=group)
+
+    start_another(trial, application)
+
+    is_seen = shares and group is not None
+    assert marks == [Happening.SECOND_DEPLOYMENT, *[Happening.INPUT_SHARED] * is_seen]
+    assert running == {}
