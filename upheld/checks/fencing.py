@@ -13,7 +13,7 @@ from upheld.history import History
 from upheld.history.events import Batch, Committed, Ends, Instance, Mark, Notice, Record
 from upheld.history.evidence import OpenTransaction, Writer
 from upheld.history.marks import Happening, Look
-from upheld.verdicts import Anomaly, Inconclusive, Undeclared
+from upheld.verdicts import Anomaly, Inconclusive, NotOffered, Undeclared
 
 
 @check(
@@ -101,7 +101,8 @@ def noticed(history: History, application: str) -> list[Anomaly]:
 
     It is enough that one of them notices: it stops loudly, or is refused at its start. An instance
     that gives up has noticed, too, though its supervisor starts it again. The second deployment
-    may be one more instance: then no partition has two owners.
+    may be one more instance: then no partition has two owners. Where outputs do not show which
+    input they are of, the group alone says so: its members were seen to hold each partition once.
     """
     since = 0
     for number, event in enumerate(history.events):
@@ -114,7 +115,10 @@ def noticed(history: History, application: str) -> list[Anomaly]:
     if any(isinstance(e, Notice) and e.code == "recovered" for e in later):
         return []
     if any(isinstance(e, Mark) and e.happening is Happening.INPUT_SHARED for e in later):
-        return owners(history, application)
+        try:
+            return owners(history, application)
+        except NotOffered:
+            return []
     said = (
         f"{lives[0].name} was started under the ids of another one; neither has noticed, and they "
         "do not share the input"

@@ -8,7 +8,7 @@ from histories import Found, Story
 from upheld.history.events import Notice, Record
 from upheld.history.marks import Look
 from upheld.judging.rejudge import judge
-from upheld.verdicts import Inconclusive, NotOffered
+from upheld.verdicts import Inconclusive, NotOffered, Undeclared
 
 
 class TestSilent:
@@ -301,6 +301,14 @@ class TestNoticed:
         story = self.shared(7, 8, 7, 8)
 
         assert [name for name, *_ in story.found("noticed")] == ["fenced-but-emitting"]
+
+    def test_owners_that_the_group_alone_shows(self) -> None:
+        """Its members held each partition once, though no output says who wrote it."""
+        story = self.shared(-1, -1)
+
+        assert story.found("noticed") == []
+        with pytest.raises(Undeclared):
+            story.found("owners")
 
     @pytest.mark.parametrize("who", ["a", "b", None])
     def test_who_stops(self, who: str | None) -> None:
