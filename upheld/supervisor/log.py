@@ -27,8 +27,7 @@ from upheld.threads import Heard
 MOST_BYTES: Final = 64 << 20
 HEAD_BYTES: Final = 32 << 20  # that are always kept
 TAIL_BYTES: Final = 8 << 20  # that are kept at least; each cut leaves so many
-LAST_BYTES: Final = 4096  # in which the last line is looked for
-END_BYTES: Final = 1 << 16  # a stack trace of Java and what was written after it
+LAST_BYTES: Final = 1 << 15  # that are at hand: a stack trace of Java and what came after it
 _PIPE_BYTES: Final = 1 << 18  # a design that writes less between two looks is never held up
 _CHUNK_BYTES: Final = 1 << 18
 _REST_S: Final = 0.03
@@ -100,11 +99,9 @@ class Log:
         return lines[-1].strip() if lines else b""
 
     def last_lines(self) -> list[str]:
-        """Return the last lines that were written until now, in `END_BYTES`."""
+        """Return the last lines that were written until now, in `LAST_BYTES`."""
         self.catch_up()
-        with self.path.open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - END_BYTES))
-            return file.read().decode(errors="replace").splitlines()
+        return self._last.decode(errors="replace").splitlines()
 
     # --- on a thread of its own
 

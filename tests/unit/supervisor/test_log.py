@@ -207,7 +207,7 @@ def test_the_last_lines_are_whole_after_a_wait(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """They hold all that was written until now, and no more than a bound of it."""
-    monkeypatch.setattr(logs, "END_BYTES", 18)
+    monkeypatch.setattr(logs, "LAST_BYTES", 18)
     log = Log(tmp_path / "log")
     with log.opened() as sink:
         os.write(sink, b"a line that is long ago\nthe error\nits end\n")
