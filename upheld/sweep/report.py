@@ -24,7 +24,10 @@ EXIT_CODES: dict[Verdict | None, int] = {  # the first that occurs counts
 
 
 def show(result: Result, progress: Progress, lane: int = 1) -> None:
-    """Show that a crash point is done."""
+    """Show that a crash point is done; at once, too, why it is not upheld.
+
+    The whole cards come at the end, when it is known how many there are.
+    """
     progress.finished(
         f"{result.point} {result.seconds:.1f} s",
         result.verdict or "missed",
@@ -32,6 +35,18 @@ def show(result: Result, progress: Progress, lane: int = 1) -> None:
         lane=lane,
         is_quiet=result.verdict is Verdict.UPHELD,
     )
+    for line in _why(result)[:1]:
+        progress.message(line)
+
+
+def _why(result: Result) -> list[str]:
+    """Return why a result is not upheld, a line a reason or an anomaly."""
+    lines = [f"  reason    {result.reason}"] if result.reason else []
+    lines += [
+        f"  anomaly   {anomaly.name}: {anomaly.text}"
+        for anomaly in result.anomalies[:SHOWN_ANOMALIES]
+    ]
+    return list(map(visible, lines))
 
 
 def table(results: list[Result]) -> Table:
@@ -70,12 +85,7 @@ def _place(point: CrashPoint) -> tuple[str, str]:
 
 def card(result: Result, again: str, seed: int) -> str:
     """Return the text of a result that is not upheld, with the command to repeat it."""
-    lines = [f"{(result.verdict or 'missed').upper()}  {result.point}"]
-    lines += [f"  reason    {result.reason}"] if result.reason else []
-    lines += [
-        f"  anomaly   {anomaly.name}: {anomaly.text}"
-        for anomaly in result.anomalies[:SHOWN_ANOMALIES]
-    ]
+    lines = [f"{(result.verdict or 'missed').upper()}  {result.point}", *_why(result)]
     point = "" if result.point.phase == NO_FAULT else f" --point {result.point}"
     lines += [f"  history   {result.history}", f"  again     {again}{point} --seed {seed}"]
     return "\n".join(map(visible, lines))

@@ -1,5 +1,6 @@
 """The sweep where no design runs: its crash points, its journal and its end."""
 
+import io
 import json
 import re
 from dataclasses import replace
@@ -27,7 +28,7 @@ from upheld.sweep.points import (
     shortest,
     within,
 )
-from upheld.sweep.report import card, ending, exit_code, table
+from upheld.sweep.report import card, ending, exit_code, show, table
 from upheld.sweep.run import Choice, Sweep, run
 from upheld.ui.progress import Progress
 from upheld.verdicts import Anomaly, Verdict
@@ -328,6 +329,31 @@ def test_who_is_wrong_with_no_fault_has_no_place_to_name() -> None:
     found = result(Verdict.VIOLATED, POINT.model_copy(update={"phase": "no fault"}))
 
     assert card(found, "upheld sweep --design x", 7).endswith("upheld sweep --design x --seed 7")
+
+
+@pytest.mark.parametrize(
+    ("verdict", "lines"),
+    [
+        (
+            Verdict.VIOLATED,
+            [f"[1/1] violated {POINT} 0.0 s", "  anomaly   lost: ada is gone"],
+        ),
+        (Verdict.UPHELD, [f"[1/1] upheld {POINT} 0.0 s"]),
+    ],
+)
+def test_why_a_point_is_violated_is_said_at_once(verdict: Verdict, lines: list[str]) -> None:
+    """A sweep may take many minutes more, and the card comes at its end."""
+    anomalies = [Anomaly(name="lost", text=f"{who} is gone") for who in ("ada", "bob")]
+    found = result(verdict).model_copy(
+        update={"anomalies": anomalies if verdict is Verdict.VIOLATED else []}
+    )
+    said = Console(record=True, file=io.StringIO(), width=100)
+
+    with Progress(said) as progress:
+        progress.begin(1, lambda *_: 0.0)
+        show(found, progress)
+
+    assert said.export_text().splitlines() == lines
 
 
 def test_a_record_is_whole_lines(tmp_path: Path) -> None:
