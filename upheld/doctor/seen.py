@@ -6,6 +6,7 @@ from typing import Literal, NamedTuple
 from pydantic import BaseModel, ConfigDict
 
 from upheld.history.events import Record
+from upheld.programs.shown import are_of_single_records
 
 Reset = Literal["earliest", "latest"]
 Isolation = Literal["read_committed", "read_uncommitted"]
@@ -57,16 +58,8 @@ class Outputs(_Seen):
     traced: int = 0  # records whose id is in an output, and in it no id of another one
 
     def is_of_single_records(self, due: int) -> bool:
-        """Return whether each of these seems to hang on one record of the input.
-
-        They do if each has the id of one, or if there is one for each and no number grows.
-
-        Args:
-            due: How many records were given.
-        """
-        if self.traced == self.count == due:
-            return True
-        return not self.increasing and self.count in {self.traced, due}
+        """Return whether each of these seems to hang on one record, of so many."""
+        return are_of_single_records(self.count, self.traced, self.increasing, due)
 
 
 class Query(_Seen):

@@ -11,6 +11,7 @@ from upheld.history import events
 from upheld.programs import PROGRAMS
 from upheld.programs.itself import (
     Difference,
+    Unique,
     below,
     by_key,
     difference,
@@ -20,6 +21,8 @@ from upheld.programs.itself import (
     oracles_of,
     unique_of,
 )
+from upheld.programs.shown import are_of_single_records, increasing, is_id, read, traced
+from upheld.protocol.json_path import JsonPath
 from upheld.protocol.manifest import Manifest
 from upheld.trial.application import Application
 from upheld.trial.recorder import Recorder
@@ -187,7 +190,8 @@ class Oracle:
         """Return whether outputs may skip states.
 
         The program that an adapter runs says so. A fold without an adapter may, if its keys have
-        more or fewer outputs than inputs. A design may declare that it skips none.
+        more or fewer outputs than inputs, and so may what is declared as a map and looks like a
+        fold. A design may declare that it skips none.
         """
         if self.manifest.emits == "every-state" and not contract.also_reads:
             return False
@@ -195,7 +199,10 @@ class Oracle:
         if program and program.conflates:
             return True
         unique = unique_of(application.event)
-        return contract.shape == "fold" and not is_traced(contract, unique, inputs, given.outputs)
+        if is_traced(contract, unique, inputs, given.outputs):
+            return False
+        is_map = program is not None or _is_map(unique, inputs, given.outputs)
+        return contract.shape == "fold" or not is_map
 
     def _is_alike(self, question: Question, application: Application) -> bool:
         asked = (question.design, question.contract, question.mode)
@@ -211,3 +218,21 @@ class Oracle:
         finally:
             if rig is not self.rig:
                 rig.end_row()
+
+
+def _is_map(
+    unique: Unique, inputs: list[events.Record], outputs: tuple[events.Record, ...]
+) -> bool:
+    """Return whether outputs without a fault may be those of single records.
+
+    They are none if there is not one for each record, none has a record's id, and a number grows
+    with each output of a key.
+    """
+    growing = increasing(outputs)
+    if not growing:
+        return True
+    paths = {topic: JsonPath.read(path) for topic, path in unique.items()}
+    found = (paths[r.topic].found(read(r.value or b"")) for r in inputs if r.topic in paths)
+    ids = frozenset(value for value in found if is_id(value))
+    known = traced((record.value for record in outputs if record.value is not None), ids)
+    return are_of_single_records(len(outputs), len(known), growing, len(inputs))

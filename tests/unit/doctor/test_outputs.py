@@ -6,10 +6,11 @@ from typing import Any
 
 import pytest
 
-from upheld.doctor.outputs import PAIRS, Texts, increasing, judged, told_apart
+from upheld.doctor.outputs import Texts, judged, told_apart
 from upheld.doctor.seen import Outputs
 from upheld.generators.ledger import Send
 from upheld.history.events import Record
+from upheld.programs.shown import PAIRS, increasing
 from upheld.protocol.inputs import Input
 
 
