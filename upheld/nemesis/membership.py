@@ -9,6 +9,7 @@ import psutil
 from upheld.history import events
 from upheld.history.marks import Happening, Look
 from upheld.kafka.groups import Member
+from upheld.protocol.capabilities import Capability
 from upheld.protocol.messages import Deactivated, Message, Ready, WorkersReply
 from upheld.supervisor.instance import Instance, Overdue, Silence
 from upheld.supervisor.stat import DEAD, stats
@@ -181,8 +182,8 @@ def start_another(trial: Trial, application: Application) -> None:
     """Start a second deployment under the ids of the first, and end both.
 
     They run until one of them has noticed the other, or for 10 seconds. If none has by then, it is
-    seen whether the second one is one more instance. Members of a group share its input whatever
-    the design declares.
+    seen whether the second one is one more instance. A design with an adapter that does not declare
+    `scale` says that it runs as one; an application without an adapter has said nothing.
     """
     running = application.running
     first = running["a"]
@@ -204,7 +205,8 @@ def start_another(trial: Trial, application: Application) -> None:
         second_refused=second is None,
         first_failed=bool(first.failed),
     )
-    if len(running) > 1 and application.group:
+    may_share = Capability.SCALE in trial.manifest.capabilities or trial.manifest.application
+    if len(running) > 1 and may_share and application.group:
         sharing = _Sharing(trial, application)
         if sharing.is_reached() and sharing.holds_of_members():
             trial.mark(Happening.INPUT_SHARED, held=sharing.held)

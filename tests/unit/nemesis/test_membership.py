@@ -76,12 +76,25 @@ def test_a_cluster_that_is_back_after_its_session_meets_no_old_member() -> None:
         switch_back(trial, application, within_ms=1_000)
 
 
-@pytest.mark.parametrize("group", ["orders", None])
-@pytest.mark.parametrize("shares", [True, False])
+@pytest.mark.parametrize(
+    ("declares", "group", "shares", "is_seen"),
+    [
+        (["scale"], "orders", True, True),
+        (None, "orders", True, True),  # without an adapter it has declared nothing
+        ([], "orders", True, False),  # it says that it runs as one instance
+        (["scale"], "orders", False, False),
+        (["scale"], None, True, False),
+    ],
+)
 def test_a_second_deployment_may_be_one_more_instance(
-    group: str | None, monkeypatch: pytest.MonkeyPatch, *, shares: bool
+    declares: list[str] | None,
+    group: str | None,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    shares: bool,
+    is_seen: bool,
 ) -> None:
-    """Kafka shares the input among members, whatever a design declares."""
+    """Kafka shares the input among members; who declares to be one notices the other."""
     sharing = SimpleNamespace(
         is_reached=lambda: shares, holds_of_members=lambda: shares, held=[("in-0",), ("in-1",)]
     )
@@ -98,12 +111,11 @@ def test_a_second_deployment_may_be_one_more_instance(
         recorder=SimpleNamespace(wait=lambda *_: False),
         waits=SimpleNamespace(settle=lambda _: None),
         mark=lambda happening, **_: marks.append(happening),
-        manifest=SimpleNamespace(name="orders", capabilities=()),
+        manifest=SimpleNamespace(capabilities=declares or [], application=declares is None),
     )
     application: Any = SimpleNamespace(running=running, group=group)
 
     start_another(trial, application)
 
-    is_seen = shares and group is not None
     assert marks == [Happening.SECOND_DEPLOYMENT, *[Happening.INPUT_SHARED] * is_seen]
     assert running == {}
