@@ -58,6 +58,8 @@ def main() -> None:
     query = started(spark)
     while query.isActive and query.status["message"] == "Initializing sources":
         time.sleep(LOOK_S)
+    if not query.isActive:
+        query.awaitTermination()  # raises what has ended it, such as a checkpoint that is cut
     print("streaming", flush=True)
     while not stopping.is_set():
         query.awaitTermination(1)

@@ -11,7 +11,7 @@ import os
 import signal
 from typing import Any
 
-from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, TopicPartition
+from aiokafka import AIOKafkaConsumer, AIOKafkaProducer, ConsumerRebalanceListener, TopicPartition
 
 BATCH = 500  # orders in a transaction at most
 WAIT_MS = 100
@@ -56,6 +56,24 @@ class Totals:
             await consumer.stop()
 
 
+class Assignments(ConsumerRebalanceListener):
+    """Counts how often the service was given its partitions.
+
+    The second time it reads again from the committed offsets, and its totals may hold orders of a
+    transaction that was not committed by then.
+    """
+
+    def __init__(self) -> None:
+        self.count = 0
+
+    async def on_partitions_revoked(self, revoked: list[TopicPartition]) -> None:
+        """Wait for what it is given next."""
+
+    async def on_partitions_assigned(self, assigned: list[TopicPartition]) -> None:
+        """Count it, unless it is empty."""
+        self.count += bool(assigned)
+
+
 async def serve(stopping: asyncio.Event) -> None:
     """Keep the totals until told to stop."""
     producer = AIOKafkaProducer(
@@ -67,7 +85,6 @@ async def serve(stopping: asyncio.Event) -> None:
     totals = Totals()
     await totals.restore()
     consumer = AIOKafkaConsumer(
-        ORDERS,
         bootstrap_servers=BOOTSTRAP,
         group_id=GROUP,
         session_timeout_ms=SESSION_TIMEOUT_MS,
@@ -76,11 +93,15 @@ async def serve(stopping: asyncio.Event) -> None:
         enable_auto_commit=False,
         auto_offset_reset="earliest",
     )
+    assignments = Assignments()
+    consumer.subscribe([ORDERS], listener=assignments)
     await consumer.start()
     committed = dict[TopicPartition, int]()
     try:
         while not stopping.is_set():
             batch = await consumer.getmany(timeout_ms=WAIT_MS, max_records=BATCH)
+            if assignments.count > 1:
+                raise RuntimeError("the partitions were assigned anew; the totals are restored")
             read = {place: orders[-1].offset + 1 for place, orders in batch.items() if orders}
             if not read:  # what came may be markers alone: they are committed, too
                 read = {each: await consumer.position(each) for each in consumer.assignment()}
