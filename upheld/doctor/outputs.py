@@ -1,6 +1,6 @@
 """The outputs of an application by themselves, without a model."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 from upheld.doctor.seen import Outputs
@@ -24,13 +24,16 @@ class Texts(NamedTuple):
     aborted: frozenset[str] = frozenset()
 
 
-def judged(outputs: Sequence[Record], texts: Texts, form: str) -> Outputs:
+def judged(
+    outputs: Sequence[Record], texts: Texts, form: str, ignored: Collection[str] = ()
+) -> Outputs:
     """Return what is to be said of outputs.
 
     Args:
         outputs: All visible records of the output.
         texts: Those that tell records of the input apart.
         form: The format that is declared, such as json.
+        ignored: The paths that are not compared.
     """
     values = [record.value for record in outputs if record.value is not None]
     is_json = form == "json"
@@ -43,7 +46,7 @@ def judged(outputs: Sequence[Record], texts: Texts, form: str) -> Outputs:
         first_unreadable=shown,
         aborted=sum(not texts.aborted.isdisjoint(_texts(found)) for found in decoded),
         traced=len(traced(values, texts.kept)),
-        increasing=increasing(outputs) if is_json and not wrong else (),
+        increasing=increasing(outputs, ignored) if is_json and not wrong else (),
     )
 
 

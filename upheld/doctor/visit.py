@@ -624,7 +624,7 @@ class _Visit:
                 topics=self._topics(),
                 commits=self._commits(),
                 outputs={
-                    role: judged(outputs[role], texts, table.format)
+                    role: judged(outputs[role], texts, table.format, table.ignore)
                     for role, table in self.subject.output.items()
                 },
                 query=self.query,

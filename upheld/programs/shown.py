@@ -5,7 +5,7 @@ fold may leave out states, so that two runs without a fault need not show the sa
 """
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Collection, Iterable, Iterator
 from math import inf
 from typing import Any, Final
 
@@ -49,10 +49,14 @@ def traced(values: Iterable[bytes], ids: frozenset[str]) -> set[str]:
     return {next(iter(each)) for each in found if len(each) == 1}
 
 
-def increasing(outputs: Iterable[Record]) -> tuple[str, ...]:
+def increasing(outputs: Iterable[Record], ignored: Collection[str] = ()) -> tuple[str, ...]:
     """Return the paths of numbers that grow with each output of a key.
 
     There are none if too few outputs follow one of their key.
+
+    Args:
+        outputs: The outputs, in the order of their log.
+        ignored: The paths that are not compared, such as that of a clock.
     """
     last: dict[bytes | None, dict[str, float]] = {}
     found: set[str] | None = None
@@ -65,7 +69,7 @@ def increasing(outputs: Iterable[Record]) -> tuple[str, ...]:
             grown = {path for path, number in numbers.items() if number > before.get(path, inf)}
             found = grown if found is None else found & grown
         last[record.key] = numbers
-    return tuple(sorted(found or ())) if pairs >= PAIRS else ()
+    return tuple(sorted((found or set()).difference(ignored))) if pairs >= PAIRS else ()
 
 
 def _numbers(value: Any, path: str) -> Iterator[tuple[str, float]]:

@@ -201,7 +201,7 @@ class Oracle:
         unique = unique_of(application.event)
         if is_traced(contract, unique, inputs, given.outputs):
             return False
-        is_map = program is not None or _is_map(unique, inputs, given.outputs)
+        is_map = program is not None or _is_map(contract, unique, inputs, given.outputs)
         return contract.shape == "fold" or not is_map
 
     def _is_alike(self, question: Question, application: Application) -> bool:
@@ -221,14 +221,17 @@ class Oracle:
 
 
 def _is_map(
-    unique: Unique, inputs: list[events.Record], outputs: tuple[events.Record, ...]
+    contract: events.Contract,
+    unique: Unique,
+    inputs: list[events.Record],
+    outputs: tuple[events.Record, ...],
 ) -> bool:
     """Return whether outputs without a fault may be those of single records.
 
     They are none if there is not one for each record, none has a record's id, and a number grows
     with each output of a key.
     """
-    growing = increasing(outputs)
+    growing = increasing(outputs, contract.ignore)
     if not growing:
         return True
     paths = {topic: JsonPath.read(path) for topic, path in unique.items()}

@@ -61,6 +61,7 @@ def test_numbers_that_grow_with_each_output_of_a_key_are_found() -> None:
     states = outputs(*(json.dumps(value).encode() for value in values))
 
     assert increasing(states) == ("$.count", "$.of.total")
+    assert increasing(states, ["$.count"]) == ("$.of.total",)
     assert increasing(states[:-1]) == ()
     assert increasing([*states, states[0]._replace(key=b"j")]) == ("$.count", "$.of.total")
     assert increasing([*states, *outputs(None)]) == ()
