@@ -13,6 +13,7 @@ from engines import Engine
 from upheld.supervisor import contained
 from upheld.supervisor.contained import KILL, KILLED, NOT_STARTED, Contained, Mount, run
 
+TAG = f"of-a-container-{os.getpid()}"  # other tests run beside these, and strike by such a tag
 # It stands for a container that runs until it gets a signal, and ends with the signal's number.
 STANDS = """
 import json, sys, threading
@@ -23,7 +24,7 @@ from upheld.supervisor import contained
 class Runs(Engine):
     ended = threading.Event()
     def kill(self, container, name):
-        print(container, name, flush=True)
+        print(f"{container} {name}\\n", end="", flush=True)  # at once: the log is passed on, too
         self.ended.set()
     def wait(self, container):
         self.ended.wait()
@@ -41,7 +42,7 @@ def engine(monkeypatch: pytest.MonkeyPatch) -> Engine:
     monkeypatch.setattr(contained, "client", lambda *_: made)
     monkeypatch.setattr(contained, "_hand_on", lambda _: None)
     monkeypatch.setenv("UPHELD_RUN", "0123456789ab")
-    monkeypatch.setenv("UPHELD_INSTANCE", "tag")
+    monkeypatch.setenv("UPHELD_INSTANCE", TAG)
     return made
 
 
@@ -77,7 +78,7 @@ def test_a_container_stands_in_the_network_of_the_machine(engine: Engine, tmp_pa
     host = engine.made["host_config"]
 
     assert (engine.made["image"], engine.made["command"]) == ("shop/orders:4", ["--serve"])
-    assert engine.made["labels"] == {"upheld.run": "0123456789ab", "upheld.instance": "tag"}
+    assert engine.made["labels"] == {"upheld.run": "0123456789ab", "upheld.instance": TAG}
     assert engine.made["environment"] == {"A": "b"}
     assert host["network_mode"] == "host"
     assert [(each["Source"], each["Target"], each["ReadOnly"]) for each in host["mounts"]] == [
@@ -131,7 +132,7 @@ def test_signals_are_handed_on(tmp_path: Path, sent: signal.Signals, handed_on: 
     """A kill has a signal of its own: this process can hand on no SIGKILL."""
     of(tmp_path).write(tmp_path / "app.json")
     support = str(Path(__file__).parents[2] / "support")
-    own = os.environ | {"UPHELD_RUN": "0123456789ab", "UPHELD_INSTANCE": "tag"}
+    own = os.environ | {"UPHELD_RUN": "0123456789ab", "UPHELD_INSTANCE": TAG}
     with subprocess.Popen(
         [sys.executable, "-c", STANDS, support, str(tmp_path / "app.json")],
         stdout=subprocess.PIPE,

@@ -14,12 +14,15 @@ from upheld.supervisor.session import INSTANCE_TAG, Session
 from upheld.supervisor.stat import stat, stats
 from upheld.verdicts import HarnessError
 
+# Other tests run beside these, and whatever has this tag is struck.
+TAG = f"of-this-test-{os.getpid()}"
+
 
 def test_a_process_that_ends_without_an_environment_stays_a_member(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A kill waits for a worker whose tag cannot be read any more, since it is ending."""
-    tag = "of-this-test"
+    tag = TAG
     odd = child(["sleep", "5"])
     odd.environment[INSTANCE_TAG] = tag
     worker = scope().spawn(odd)
@@ -104,7 +107,7 @@ def test_a_container_is_struck_when_no_process_can_start_another_one() -> None:
     """The leader is stopped by then, and is killed last; both are evidence."""
     with started("sleep", "60") as leader:
         containers: Any = Contained(leader.pid)
-        session = replace(Session.of(leader, "tag"), containers=containers)
+        session = replace(Session.of(leader, TAG), containers=containers)
 
         assert session.pids() == [leader.pid, 1 << 22]
         assert session.pause() == [leader.pid, 1 << 22]
