@@ -195,16 +195,16 @@ def test_a_service_of_two_inputs_is_judged(
 # Alerts are sent by a producer of their own, ahead of the transaction.
 ALERT = 'produce(os.environ["ALERTS"], f"large: {read[\'id\']}", message.key())\n'
 ALERTING = 'ALERTING = Producer({"bootstrap.servers": os.environ["KAFKA"]})\n'
+ALERTS_AT_ONCE = {
+    "COMMITTED = {": f"{ALERTING}COMMITTED = {{",
+    f"producer.{ALERT}": f"ALERTING.{ALERT}        ALERTING.flush()\n",
+}
 # What an anomaly may have beside it, by chance. A balance that begins anew may be an earlier one. A
 # wrong balance is seen by the claim after the kill, or by the last one.
 BESIDE = {
     "lost": {"duplicated"},
     "phantom": {"behind-commit", "lost"},
     "ahead-of-commit": set[str](),
-}
-ALERTS_AT_ONCE = {
-    "COMMITTED = {": f"{ALERTING}COMMITTED = {{",
-    f"producer.{ALERT}": f"ALERTING.{ALERT}        ALERTING.flush()\n",
 }
 
 

@@ -201,8 +201,9 @@ class Oracle:
         unique = unique_of(application.event)
         if is_traced(contract, unique, inputs, given.outputs):
             return False
-        is_map = program is not None or _is_map(contract, unique, inputs, given.outputs)
-        return contract.shape == "fold" or not is_map
+        if contract.shape == "fold":
+            return True
+        return program is None and not _is_map(contract, unique, inputs, given.outputs)
 
     def _is_alike(self, question: Question, application: Application) -> bool:
         asked = (question.design, question.contract, question.mode)

@@ -22,13 +22,12 @@ def test_a_process_that_ends_without_an_environment_stays_a_member(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """A kill waits for a worker whose tag cannot be read any more, since it is ending."""
-    tag = TAG
     odd = child(["sleep", "5"])
-    odd.environment[INSTANCE_TAG] = tag
+    odd.environment[INSTANCE_TAG] = TAG
     worker = scope().spawn(odd)
     environments = iter([True])
     read = session._environment
-    until(lambda: f"{INSTANCE_TAG}={tag}".encode() in read(worker.pid))  # its program has begun
+    until(lambda: f"{INSTANCE_TAG}={TAG}".encode() in read(worker.pid))  # its program has begun
     monkeypatch.setattr(
         session,
         "_environment",
@@ -42,7 +41,7 @@ def test_a_process_that_ends_without_an_environment_stays_a_member(
     monkeypatch.setattr(Session, "leader", 1 << 22)
 
     with pytest.raises(HarnessError, match=f"{worker.pid}.* did not obey SIGKILL"):
-        Session(worker, tag)._signal(signal.SIGKILL, settled="ZX")
+        Session(worker, TAG)._signal(signal.SIGKILL, settled="ZX")
 
     assert worker.pid in sent
     worker.kill()
