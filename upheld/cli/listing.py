@@ -14,7 +14,7 @@ from upheld.cli.choices import manifests, request_of
 from upheld.cli.options import ALONE, LATEST
 from upheld.errors import UsageProblem
 from upheld.judging.choosing import chosen_rows
-from upheld.judging.prerequisites import lacking, limited
+from upheld.judging.prerequisites import ruled_out
 from upheld.protocol.manifest import Manifest
 from upheld.protocol.subject import OF_APPLICATIONS
 from upheld.reading import is_file
@@ -186,7 +186,7 @@ def _offered(
             others[guarantee].append(row)
             continue
         offer.rows[guarantee] += 1
-        reasons = [*lacking(row, design), *limited(row, design)]
+        reasons = list(ruled_out(row, design))
         offer.judged[row.id] = Verdict.UNSUPPORTED if reasons else _judged_by(row, offer)
         if reasons:
             offer.lacking[guarantee] += 1

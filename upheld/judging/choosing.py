@@ -10,7 +10,7 @@ from collections import defaultdict
 from collections.abc import Collection, Iterator
 from dataclasses import replace
 
-from upheld.judging.prerequisites import lacking, limited
+from upheld.judging.prerequisites import ruled_out
 from upheld.protocol.manifest import Manifest
 from upheld.spec import durations, selection
 from upheld.spec.catalogue import Catalogue
@@ -64,8 +64,4 @@ def _stand_ins(found: Catalogue, design: Manifest, chosen: Rows, offered: Rows) 
 
 def _is_judged(row: Row, design: Manifest) -> bool:
     """Return whether nothing is known for which a row is unsupported."""
-    return not any(
-        reason
-        for release in design.releases
-        for reason in (*lacking(row, release), *limited(row, release))
-    )
+    return not any(any(ruled_out(row, release)) for release in design.releases)

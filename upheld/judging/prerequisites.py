@@ -293,6 +293,12 @@ def limited(row: Row, design: Manifest) -> Iterator[str]:
             yield f"{design.name} cannot {limit.cannot} ({limit}, see {limit.link})"
 
 
+def ruled_out(row: Row, design: Manifest) -> Iterator[str]:
+    """Go through all reasons in a manifest why a row cannot be judged on its design."""
+    yield from lacking(row, design)
+    yield from limited(row, design)
+
+
 def demand(row: Row, design: Manifest, *, broker_is_ours: bool, is_secured: bool) -> None:
     """Demand of a design and of the broker what a row needs of them.
 

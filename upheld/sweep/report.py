@@ -36,7 +36,7 @@ def show(result: Result, progress: Progress, lane: int = 1) -> None:
         is_quiet=result.verdict is Verdict.UPHELD,
     )
     for line in _why(result)[:1]:
-        progress.message(line)
+        progress.message(visible(line))
 
 
 def _why(result: Result) -> list[str]:
@@ -46,7 +46,7 @@ def _why(result: Result) -> list[str]:
         f"  anomaly   {anomaly.name}: {anomaly.text}"
         for anomaly in result.anomalies[:SHOWN_ANOMALIES]
     ]
-    return list(map(visible, lines))
+    return lines
 
 
 def table(results: list[Result]) -> Table:
