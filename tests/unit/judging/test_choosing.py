@@ -2,9 +2,11 @@
 
 from collections.abc import Collection, Iterable
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
+from upheld.judging import choosing
 from upheld.judging.choosing import chosen_rows
 from upheld.judging.prerequisites import lacking
 from upheld.protocol.manifest import load
@@ -16,7 +18,9 @@ from upheld.spec.gherkin import Row
 from upheld.spec.selection import Request
 
 FOUND = catalogue()
-ORDERS = load(str(Path(__file__).parents[3] / "examples" / "orders"))
+EXAMPLES = Path(__file__).parents[3] / "examples"
+ORDERS = load(str(EXAMPLES / "orders"))
+STREAMS = load(str(EXAMPLES / "streams"))  # which is told its commit interval
 PLAIN = load("plain")
 
 
@@ -57,12 +61,20 @@ def test_the_rows_of_the_depth_stay() -> None:
     assert guarantees(chosen - usual).isdisjoint(guarantees(usual - lacked))
 
 
-def test_a_row_that_a_fault_strikes_goes_first() -> None:
-    """A guarantee has one without, if no fault strikes any of its rows."""
-    usual = selection.chosen_rows(Request(depth="quick"), FOUND, [ORDERS])[ORDERS.name]
-    struck = {row.id for row in rows(judged("full")) if families(row)}
+def test_a_row_that_a_fault_strikes_goes_first(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A guarantee has one without if no fault strikes its rows, whatever they cost."""
+    everything = {row.id: row for row in selection.rows(FOUND)}
+    costs = SimpleNamespace(seconds=lambda _, row: float(bool(families(everything[row]))))
+    monkeypatch.setattr(choosing.durations, "load", lambda: costs)
+    offered = selection.chosen_rows(Request(depth="full"), FOUND, [STREAMS])
+    due = {row.id for row in rows(offered[STREAMS.name]) if not any(lacking(row, STREAMS))}
+    struck = {row.id for row in rows(due) if families(row)}
 
-    assert guarantees(judged("quick") - usual - struck).isdisjoint(guarantees(struck))
+    found = set(choosing._stand_ins(FOUND, STREAMS, {STREAMS.name: set()}, offered))
+
+    assert guarantees(struck) & guarantees(due - struck)  # some have both
+    assert guarantees(found) == guarantees(due)
+    assert guarantees(found - struck).isdisjoint(guarantees(struck))
 
 
 @pytest.mark.parametrize(
