@@ -117,7 +117,7 @@ def _cell(value: object) -> str:
 def refused_or_right(history: History, application: str) -> list[Anomaly]:
     """Check that a design that refused to start left everything as it was.
 
-    A design that did not refuse has to be right.
+    A design that did not refuse, or was ready at its next start, has to be right.
     """
     view = view_of(history, application)
     refused = ""
@@ -127,6 +127,8 @@ def refused_or_right(history: History, application: str) -> list[Anomaly]:
         if isinstance(event, Instance) and event.application == application:
             if event.event == "failed":
                 refused = refused or f"it refused ({event.detail}), and"
+            elif event.event == "ready":
+                refused = ""
             elif event.event == "started" and not refused:
                 later.clear()  # what came before is another start's
     if not refused:

@@ -11,7 +11,8 @@ from upheld.verdicts import NotOffered
 def start(trial: Trial, application: Application, launch: Launch, name: str = "a") -> bool:
     """Start an instance, and return whether it works.
 
-    If its release follows another one, the topics that are not the harness's are marked, as they
+    A release that refuses to follow another one is started once more: a refusal is no accident. If
+    its release follows another one, the topics that are not the harness's are marked, as they
     were before the start and after it.
 
     Args:
@@ -23,6 +24,10 @@ def start(trial: Trial, application: Application, launch: Launch, name: str = "a
     is_second = bool(launch.release and trial.recorder.releases)
     before = internal_topics(trial) if is_second else {}
     instance = trial.instances.start(application, name, launch)
+    if is_second and instance is None:
+        # A supervisor starts it again. What goes through then was no refusal.
+        trial.instances.let_go(application, name)
+        instance = trial.instances.start(application, name, launch)
     if is_second:
         after = internal_topics(trial)
         said = Happening.RELEASE_STARTED.text.format(which=launch.release)

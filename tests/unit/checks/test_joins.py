@@ -160,6 +160,18 @@ class TestRefusedOrRight:
 
         assert story.found("refused-or-right") == []
 
+    def test_ready_at_the_next_start(self) -> None:
+        """A start that failed by accident excuses nothing, and spoils nothing."""
+        right = told("clients", "1 .1", "0+1")
+        right.failed("a leader that does not know it yet")
+        right.start()
+        wrong = told("clients", "1 .1", "")
+        wrong.failed("a leader that does not know it yet")
+        wrong.start()
+
+        assert right.found("refused-or-right") == []
+        assert names(wrong, "refused-or-right") == ["lost"]
+
     def test_somebody_elses_refusal(self) -> None:
         """Another application's refusal excuses nothing."""
         story = told("clients", "1 .1", "")

@@ -19,7 +19,7 @@ class Broker:
     def __init__(self) -> None:
         self.recorder = Recorder(History(), time_scale=1.0)
         self.topics = {"trial-input": 4}
-        self.refuses = False
+        self.refuses = 0  # how many of the next starts
         self.let_go: list[str] = []
         application: Any = SimpleNamespace(
             name="ledger", event=SimpleNamespace(topics={"input": "trial-input"})
@@ -42,6 +42,7 @@ class Broker:
         assert launch.release
         self.recorder.releases["ledger", name] = launch.release
         if self.refuses:
+            self.refuses -= 1
             return None
         self.topics[f"trial-{launch.release}-changelog"] = 1
         return object()
@@ -74,13 +75,36 @@ def test_nothing_to_roll_back() -> None:
     """A release that refuses leaves nothing to be judged, and its instance is let go."""
     broker = Broker()
     releases.take_over(broker.trial, broker.application, "earlier")
-    broker.refuses = True
+    broker.refuses = 2
 
     with pytest.raises(NotOffered, match="the later release of mine refuses to start"):
         releases.take_over(broker.trial, broker.application, "later")
 
-    assert broker.let_go == ["a"]
+    assert broker.let_go == ["a", "a"]
     assert broker.marks[0].evidence["refused"] is True
+
+
+def test_a_failure_by_accident() -> None:
+    """A release that starts at the second try has not refused."""
+    broker = Broker()
+    releases.take_over(broker.trial, broker.application, "earlier")
+    broker.refuses = 1
+
+    releases.take_over(broker.trial, broker.application, "later")
+
+    assert broker.let_go == ["a"]
+    assert broker.marks[0].evidence["refused"] is False
+
+
+def test_the_first_release_is_tried_once() -> None:
+    """It follows nobody, so nothing explains why it does not start."""
+    broker = Broker()
+    broker.refuses = 1
+
+    assert not releases.start(broker.trial, broker.application, Launch(release="earlier"))
+
+    assert not broker.refuses
+    assert not broker.let_go
 
 
 def test_an_instance_says_its_release() -> None:
