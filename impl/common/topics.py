@@ -1,11 +1,51 @@
-"""Topic ids, which tell a topic from another one that had its name before."""
+"""Topics that a design makes, and the ids of topics.
 
+An id tells a topic from another one that had its name before.
+"""
+
+import time
 from typing import Any, Final
 
-from confluent_kafka import TopicCollection
-from confluent_kafka.admin import AdminClient
+from confluent_kafka import KafkaError, KafkaException, TopicCollection, TopicPartition
+from confluent_kafka.admin import AdminClient, NewTopic, OffsetSpec
+
+from upheld.adapter import Failed
 
 ANSWER_S: Final = 10
+LOOK_S: Final = 0.02
+# A topic is said to have leaders before each of them knows that it leads.
+NOT_YET: Final = {
+    KafkaError.UNKNOWN_TOPIC_OR_PART,
+    KafkaError.LEADER_NOT_AVAILABLE,
+    KafkaError.NOT_LEADER_FOR_PARTITION,
+}
+
+
+def make_topic(client: dict[str, Any], topic: str, partitions: int) -> None:
+    """Make a topic unless it is there, and wait until all of it can be read."""
+    admin = AdminClient(client)
+    try:
+        admin.create_topics([NewTopic(topic, partitions)])[topic].result(ANSWER_S)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
+    places = [TopicPartition(topic, partition) for partition in range(partitions)]
+    until = time.monotonic() + ANSWER_S
+    while not all(_is_served(admin, place) for place in places):
+        if time.monotonic() > until:
+            raise Failed("storage", f"{topic} cannot be read within {ANSWER_S} s")
+        time.sleep(LOOK_S)
+
+
+def _is_served(admin: AdminClient, place: TopicPartition) -> bool:
+    """Return whether the leader of a partition says where it ends."""
+    (asked,) = admin.list_offsets({place: OffsetSpec.latest()}).values()
+    error = asked.exception(ANSWER_S)
+    if error is None:
+        return True
+    if isinstance(error, KafkaException) and error.args[0].code() in NOT_YET:
+        return False
+    raise error
 
 
 def topic_ids(client: dict[str, Any], topics: list[str]) -> dict[str, bytes]:

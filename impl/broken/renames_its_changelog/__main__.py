@@ -6,9 +6,8 @@ The mistake is a number that a framework counts up. A release shows it: its stat
 import sys
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Ledger, OutputRecord, Plain
 
 
@@ -28,11 +27,7 @@ class RenamesItsChangelog(Plain):
 
     def take_hold(self, start: dict[str, Any]) -> dict[str, Any]:
         topic = f"{start['application_id']}-STATE-STORE-{sys.argv[2]}-changelog"
-        admin = AdminClient(start["client"] | {"bootstrap.servers": start["bootstrap"]})
-        admin.create_topics([NewTopic(topic, 4)])[topic].exception(10)
-        places: dict[int, Any] = {}  # a new topic has no leaders for a moment
-        while not places or min(place.leader for place in places.values()) < 0:
-            places = admin.list_topics(topic).topics[topic].partitions
+        make_topic(start["client"] | {"bootstrap.servers": start["bootstrap"]}, topic, 4)
         known = start["topics"] | {"changelog": topic}
         return super().take_hold(start | {"topics": known}) | {"internal_topics": [topic]}
 

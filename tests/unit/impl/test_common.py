@@ -3,12 +3,16 @@
 import json
 import sqlite3
 import threading
+from collections.abc import Mapping
+from concurrent.futures import Future
 from pathlib import Path
+from typing import Any
 
 import pytest
-from confluent_kafka import KafkaError, KafkaException
+from confluent_kafka import KafkaError, KafkaException, TopicPartition
 
 from upheld.adapter import Failed
+from upheld.impl.common import topics
 from upheld.impl.common.clients import forward_errors, with_timeout
 from upheld.impl.common.effects import Effects
 from upheld.impl.common.stores import loudly
@@ -88,3 +92,66 @@ def test_effects(tmp_path: Path, is_asked: bool) -> None:
     if is_asked:
         lines = [json.loads(line) for line in file.read_text().splitlines()]
         assert lines == [["a", "\\xff1"], ["b", None]]
+
+
+class Admin:
+    """A broker whose leaders learn that they lead one question after the other."""
+
+    def __init__(self, creating: int | None, *answers: int | None) -> None:
+        self.creating = creating  # the error of it, if there is one
+        self.answers = list(answers)  # the same of each question where a partition ends
+
+    def create_topics(self, new: list[Any]) -> dict[str, Future[None]]:
+        """Make a topic."""
+        return {each.topic: ended(self.creating) for each in new}
+
+    def list_offsets(self, asked: Mapping[TopicPartition, object]) -> dict[object, Future[None]]:
+        """Say where a partition ends."""
+        return {place: ended(self.answers.pop(0)) for place in asked}
+
+
+def ended(code: int | None) -> Future[None]:
+    """Return what a client returns that has an answer."""
+    future = Future[None]()
+    if code is None:
+        future.set_result(None)
+    else:
+        future.set_exception(KafkaException(KafkaError(code)))
+    return future
+
+
+@pytest.mark.parametrize("creating", [None, KafkaError.TOPIC_ALREADY_EXISTS])
+def test_a_new_topic_is_waited_for(monkeypatch: pytest.MonkeyPatch, creating: int | None) -> None:
+    """It has leaders by its metadata before they know it."""
+    admin = Admin(creating, None, KafkaError.NOT_LEADER_FOR_PARTITION, None, None)
+    monkeypatch.setattr(topics, "AdminClient", lambda _: admin)
+
+    topics.make_topic({}, "changelog", 2)
+
+    assert not admin.answers
+
+
+@pytest.mark.parametrize(
+    "admin",
+    [
+        Admin(KafkaError.TOPIC_AUTHORIZATION_FAILED),
+        Admin(None, KafkaError.TOPIC_AUTHORIZATION_FAILED),
+    ],
+    ids=["made", "read"],
+)
+def test_a_topic_that_is_denied(monkeypatch: pytest.MonkeyPatch, admin: Admin) -> None:
+    """It is not waited for."""
+    monkeypatch.setattr(topics, "AdminClient", lambda _: admin)
+
+    with pytest.raises(KafkaException, match="TOPIC_AUTHORIZATION_FAILED"):
+        topics.make_topic({}, "changelog", 2)
+
+
+def test_a_topic_that_no_leader_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is a loud failure in the end."""
+    admin = Admin(None, KafkaError.NOT_LEADER_FOR_PARTITION)
+    monkeypatch.setattr(topics, "AdminClient", lambda _: admin)
+    monkeypatch.setattr(topics, "ANSWER_S", 0)
+
+    with pytest.raises(Failed, match="changelog cannot be read within 0 s"):
+        topics.make_topic({}, "changelog", 2)
