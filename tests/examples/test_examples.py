@@ -33,9 +33,12 @@ class Mistake(NamedTuple):
     anomaly: str
 
 
+# Struck at the request, when the alerts of its transaction are out. Some alerts are not yet when a
+# transaction is seen open.
+BEFORE_ITS_COMMIT: Final = "G22.at-each-request[ledger-exactly_once-before-EndTxn]"
 COMMITS_AHEAD: Final = Mistake("G47.commits-what-came-out[relay-at_least_once]", "behind-commit")
 EXAMPLES: Final[dict[str, Mistake | None]] = {
-    "alerts": Mistake("G22.dies-with-a-transaction-open[relay-exactly_once]", "ahead-of-commit"),
+    "alerts": Mistake(BEFORE_ITS_COMMIT, "ahead-of-commit"),
     "orders": COMMITS_AHEAD,
     "prices": None,
     "spark-sink": Mistake("G1.replayed-after-a-crash[ledger-at_least_once]", "lost"),

@@ -14,6 +14,7 @@ from upheld.judging.rejudge import judge
 from upheld.programs.modelled import offer_all
 from upheld.verdicts import Verdict
 
+AT_ITS_COMMIT = "G22.at-each-request[ledger-exactly_once-before-EndTxn]"
 SAFE = "G22.dies-with-a-transaction-open[relay-exactly_once]"
 DIES = "G22.dies-after-a-commit[relay-exactly_once]"
 OPEN = "G22.dies-with-a-transaction-open[ledger-exactly_once]"
@@ -288,8 +289,11 @@ def test_answers_by_http_are_compared_with_the_outputs(
 def test_each_of_two_outputs_is_judged(
     broker: Broker, tmp_path: Path, folder: str, name: str, verdict: Verdict
 ) -> None:
-    """Alerts outside of the transaction are there before their offsets."""
-    found = judged(broker, tmp_path / "out", ORDERS.parent / folder, SAFE, name=name)
+    """Alerts outside of the transaction are there before their offsets.
+
+    The service dies at its commit, when the alerts are out. A transaction is seen open before.
+    """
+    found = judged(broker, tmp_path / "out", ORDERS.parent / folder, AT_ITS_COMMIT, name=name)
     history = reading.read(tmp_path / "out" / found.history)
 
     assert found.verdict is verdict, found.reason
