@@ -4,10 +4,13 @@ Source and sink are those that come with Spark. How far it is stands in a checkp
 outlive the process. After a crash the last batch is written once more.
 """
 
+import json
 import os
 import signal
+import sys
 import threading
 import time
+from pathlib import Path
 
 import pyspark
 from pyspark.sql import SparkSession
@@ -18,6 +21,7 @@ BOOTSTRAP = os.environ["KAFKA"]
 CONNECTOR = f"org.apache.spark:spark-sql-kafka-0-10_2.13:{pyspark.__version__}"
 ORDER = "id STRING, quantity INT, price_cents INT"
 LOOK_S = 0.1
+OF_NO_OBJECT = {"v1", "-"}  # the version of a file, and a source without an offset
 
 
 def started(spark: SparkSession) -> StreamingQuery:
@@ -44,6 +48,26 @@ def started(spark: SparkSession) -> StreamingQuery:
     )
 
 
+def cut(checkpoint: Path) -> list[Path]:
+    """Return the files of a checkpoint that end within a line.
+
+    Spark refuses them, and does not name each of them.
+    """
+    return [
+        file
+        for file in sorted(checkpoint.glob("**/[!.]*"))
+        if file.is_file() and not all(map(is_whole, file.read_text().splitlines()))
+    ]
+
+
+def is_whole(line: str) -> bool:
+    """Return whether a line of a checkpoint has its end."""
+    try:
+        return line in OF_NO_OBJECT or bool(json.loads(line))
+    except ValueError:
+        return False
+
+
 def main() -> None:
     """Serve until SIGTERM; an error of the query ends the process."""
     stopping = threading.Event()
@@ -59,7 +83,9 @@ def main() -> None:
     while query.isActive and query.status["message"] == "Initializing sources":
         time.sleep(LOOK_S)
     if not query.isActive:
-        query.awaitTermination()  # raises what has ended it, such as a checkpoint that is cut
+        for file in cut(Path(os.environ["CHECKPOINT"])):
+            print(f"{file} is cut", file=sys.stderr)
+        query.awaitTermination()  # raises what has ended it
     print("streaming", flush=True)
     while not stopping.is_set():
         query.awaitTermination(1)
