@@ -1,8 +1,8 @@
 """Every twin is judged right.
 
 A twin is a design that keeps its contract in another way than ours do. Each was called wrong
-before. It differs from its wrong design in the one line that is right. One run judges all of them.
-`pytest tests/twins -k NAME` judges one.
+before. A wrong design that looks like it is caught on a row of the same scenario. One run judges
+all of them, and `pytest tests/twins -k NAME` judges one.
 """
 
 from collections import defaultdict

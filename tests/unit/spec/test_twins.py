@@ -1,4 +1,4 @@
-"""Each twin names rows, and the wrong design from which it differs in one line."""
+"""Each twin names rows, and the wrong design that is caught where it is not."""
 
 import ast
 from pathlib import Path
