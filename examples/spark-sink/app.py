@@ -62,10 +62,13 @@ def cut(checkpoint: Path) -> list[Path]:
 
 def is_whole(line: str) -> bool:
     """Return whether a line of a checkpoint has its end."""
+    if line in OF_NO_OBJECT:
+        return True
     try:
-        return line in OF_NO_OBJECT or bool(json.loads(line))
+        json.loads(line)
     except ValueError:
         return False
+    return True
 
 
 def main() -> None:

@@ -11,10 +11,11 @@ has lost the partition. So the instance that takes over fences it.
 import time
 from typing import Any
 
-from confluent_kafka import Consumer, KafkaError, KafkaException, TopicPartition
-from confluent_kafka.admin import AdminClient, NewTopic
+from confluent_kafka import Consumer, KafkaException, TopicPartition
+from confluent_kafka.admin import AdminClient
 
 from upheld.adapter import Failed
+from upheld.impl.common.topics import create_topic
 
 DEADLINE_S = 50
 LOOK_S = 0.05
@@ -25,12 +26,10 @@ class Election:
 
     def __init__(self, start: dict[str, Any], client: dict[str, Any]) -> None:
         self.topic = f"{start['application_id']}-leader"
-        admin = AdminClient(client)
         try:
-            admin.create_topics([NewTopic(self.topic, 1)])[self.topic].result(DEADLINE_S)
+            create_topic(AdminClient(client), self.topic, 1, DEADLINE_S)
         except KafkaException as error:
-            if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-                raise Failed("storage", f"{self.topic} cannot be made: {error.args[0]}") from error
+            raise Failed("storage", f"{self.topic} cannot be made: {error.args[0]}") from error
         self.consumer = Consumer(
             client
             | {

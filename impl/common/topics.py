@@ -24,17 +24,22 @@ NOT_YET: Final = {
 def make_topic(client: dict[str, Any], topic: str, partitions: int) -> None:
     """Make a topic unless it is there, and wait until all of it can be read."""
     admin = AdminClient(client)
-    try:
-        admin.create_topics([NewTopic(topic, partitions)])[topic].result(ANSWER_S)
-    except KafkaException as error:
-        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
-            raise
+    create_topic(admin, topic, partitions, ANSWER_S)
     places = [TopicPartition(topic, partition) for partition in range(partitions)]
     until = time.monotonic() + ANSWER_S
     while not all(_is_served(admin, place) for place in places):
         if time.monotonic() > until:
             raise Failed("storage", f"{topic} cannot be read within {ANSWER_S} s")
         time.sleep(LOOK_S)
+
+
+def create_topic(admin: AdminClient, topic: str, partitions: int, answer_s: float) -> None:
+    """Create a topic unless it is there; the broker answers within `answer_s`."""
+    try:
+        admin.create_topics([NewTopic(topic, partitions)])[topic].result(answer_s)
+    except KafkaException as error:
+        if error.args[0].code() != KafkaError.TOPIC_ALREADY_EXISTS:
+            raise
 
 
 def _is_served(admin: AdminClient, place: TopicPartition) -> bool:
