@@ -559,6 +559,7 @@ class Waits:
 
         Raises:
             MarkMissed: The cleaner has left more.
+            Violated: The design has written no row, and its input came all along.
         """
         left: list[ReadMessage] = []
         written = 0
@@ -572,6 +573,10 @@ class Waits:
             return 2 * len(left) < written
 
         if not self.recorder.wait(self.rig.progress_s, cleaned):
+            if not written:
+                raise Violated.one(
+                    "stuck", f"{self.manifest.name} wrote no row to {application.writes}"
+                )
             raise MarkMissed(f"{len(left)} of {written} rows of {application.writes} are left")
         size_bytes = sum(len(row.key() or b"") + len(row.value() or b"") for row in left)
         self.recorder.mark(

@@ -17,7 +17,7 @@ from upheld.trial import waits
 from upheld.trial.application import Application
 from upheld.trial.instances import Launch
 from upheld.trial.waits import Waits
-from upheld.verdicts import NotOffered, Violated
+from upheld.verdicts import MarkMissed, NotOffered, Violated
 
 
 @pytest.fixture
@@ -346,6 +346,23 @@ def test_a_state_of_unknown_size_is_not_offered(attempt: Attempt, world: World) 
     """A design may not say how much it holds."""
     with pytest.raises(NotOffered, match="capability measure"):
         world.waits().measure(grouped(attempt))
+
+
+@pytest.mark.parametrize(("written", "ended"), [(0, Violated), (8, MarkMissed)])
+def test_a_table_that_the_cleaner_leaves_whole(
+    attempt: Attempt,
+    world: World,
+    monkeypatch: pytest.MonkeyPatch,
+    written: int,
+    ended: type[Exception],
+) -> None:
+    """A moment is missed if there are rows. If there are none, the design is stuck."""
+    monkeypatch.setattr(Waits, "watch", lambda *_: None)
+    attempt.rig.reading.records = lambda *_, **__: [SimpleNamespace()] * written
+    world.observed = written
+
+    with pytest.raises(ended):
+        world.waits().await_cleaner(grouped(attempt))
 
 
 @pytest.mark.parametrize(
