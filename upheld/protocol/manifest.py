@@ -153,20 +153,33 @@ class ExpectedViolation(BaseModel):
     follows: str | None = Field(default=None, description=FOLLOWS)
 
 
-class Twin(BaseModel):
-    """A right design once judged wrong, and the wrong design it is compared with.
+class WrongLine(BaseModel):
+    """The one line in which a twin differs from its wrong design.
 
-    The two differ in the one line that is right. A twin is judged on its rows alone.
+    Both are without the spaces around them.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    right: str = Field(min_length=1, description="a line that stands once in the twin's files")
+    wrong: str = Field(description="what the wrong design has instead; empty if it lacks the line")
+    anomaly: str = Field(description="what the wrong design is caught as, such as lost")
+
+
+class Twin(BaseModel):
+    """A right design once judged wrong, and the line that tells it from a wrong one.
+
+    A twin is judged on its rows alone. At least one row has to catch its wrong design.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     rows: tuple[str, ...] = Field(min_length=1, description="each row has to have the verdict")
-    wrong: str = Field(description="the wrong design, such as broken/reads_uncommitted")
     verdict: Literal["upheld", "unsupported"] = Field(
         default="upheld", description="the verdict of each row"
     )
     was: str = Field(description="what it was called before, such as stuck or harness-error")
+    line: WrongLine = Field(description="the one line in which its wrong design differs")
     follows: str | None = Field(default=None, description=FOLLOWS)
 
 

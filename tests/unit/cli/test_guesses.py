@@ -75,7 +75,7 @@ def test_on_the_command_line(capsys: pytest.CaptureFixture[str], line: str, mean
         ),
         (DESIGN + "[sin]\nscenarios = ['G22']\nanomaly = 'lost'\ncontrl = 'G1'", "control"),
         (
-            DESIGN + "[twin]\nrows = ['G22']\nwrong = 'a'\nwas = 'b'\nverdict = 'uphold'",
+            DESIGN + "[twin]\nrows = ['G22']\nwas = 'b'\nverdict = 'uphold'",
             "upheld",
         ),
     ],

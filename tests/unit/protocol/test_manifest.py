@@ -235,8 +235,8 @@ def test_refused(folder: Path, old: str, new: str, says: str) -> None:
         ("atomic = {}", "`atomic` is {}: input should be 'batch' or 'shard'."),
         ("sin = [1]", "`sin` is [1]: "),
         (
-            "twin = {rows = ['G1'], wrong = 'w', was = 's', a = 1}",
-            "`twin.a` is not a field of a design; known are rows, wrong, verdict, was, follows, "
+            "twin = {rows = ['G1'], was = 's', a = 1}",
+            "`twin.a` is not a field of a design; known are rows, verdict, was, line, follows, "
             "extends.",
         ),
         ("a" + ".a" * 100_000 + " = 1", "is not TOML: a key has more than 100 parts (at line 7)."),

@@ -13,6 +13,7 @@ import conversation
 import messages
 import pytest
 import reports
+import tomlkit
 from corpora import FOLDER, SUFFIX
 from documents import fences
 from jsonschema import Draft7Validator, Draft202012Validator
@@ -43,7 +44,11 @@ DESIGN = {
     "modes": ["exactly_once"],
 }
 SIN = {"scenarios": ["G22.dies-after-a-commit"], "anomaly": "lost"}
-TWIN = {"rows": ["G1.x"], "wrong": "broken/x", "was": "stuck"}
+TWIN = {
+    "rows": ["G1.x"],
+    "was": "stuck",
+    "line": {"right": "self.commit()", "wrong": "", "anomaly": "lost"},
+}
 START = {
     "type": "start",
     "program": "relay",
@@ -259,15 +264,7 @@ def test_a_design_that_ships_obeys_the_schema(path: Path) -> None:
 
 def loads(folder: Path, design: dict[str, Any]) -> bool:
     """Return whether a design can be read from its file."""
-    lines = [
-        f"{name} = {json.dumps(value)}"
-        for name, value in design.items()
-        if not isinstance(value, dict)
-    ]
-    for name, value in design.items():
-        if isinstance(value, dict):
-            lines += [f"[{name}]", *(f"{key} = {json.dumps(each)}" for key, each in value.items())]
-    (folder / "design.toml").write_text("\n".join(lines))
+    (folder / "design.toml").write_text(tomlkit.dumps(design))
     (folder / "mine.py").touch()
     (folder / "known.txt").touch()
     try:
@@ -315,11 +312,9 @@ def loads(folder: Path, design: dict[str, Any]) -> bool:
         ({"sin": SIN | {"scenarios": []}}, False),
         ({"sin": {"scenarios": ["G1.x"]}}, False),
         ({"sin": SIN, "mutant": SIN}, False),
-        ({"twin": {"rows": ["G1.x"], "wrong": "broken/x", "was": "stuck"}}, True),
-        (
-            {"twin": {"rows": ["G1.x"], "wrong": "broken/x", "was": "stuck", "verdict": "lost"}},
-            False,
-        ),
+        ({"twin": TWIN}, True),
+        ({"twin": TWIN | {"verdict": "lost"}}, False),
+        ({"twin": TWIN | {"line": {"right": ""}}}, False),
     ],
 )
 def test_schema_and_harness_agree_on_a_design(

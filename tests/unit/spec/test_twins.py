@@ -1,14 +1,18 @@
-"""Each twin names rows, and the wrong design that is caught where it is not."""
+"""Each twin names its rows, and the one line in which its wrong design differs."""
 
 import ast
+import subprocess
+from difflib import unified_diff
 from pathlib import Path
 
 import pytest
+from twins import FILES, make_wrong_design
 
+from upheld import commands
 from upheld.errors import UsageProblem
 from upheld.protocol.manifest import Manifest, Twin, load
 from upheld.spec import catalogue
-from upheld.spec.selection import Request, chosen_rows, rows_of_the_mutant, rows_of_the_twin
+from upheld.spec.selection import Request, chosen_rows, rows_of_the_twin
 
 DESIGNS = Path(__file__).parents[2] / "twins/designs"
 TWINS = sorted(folder.name for folder in DESIGNS.iterdir())
@@ -24,22 +28,48 @@ def twin_of(name: str) -> tuple[Manifest, Twin]:
 
 
 @pytest.mark.parametrize("name", TWINS)
-def test_names_its_rows_and_its_wrong_design(name: str) -> None:
-    """A twin is judged on its rows alone, at every depth.
-
-    A row of the same scenario catches the wrong design.
-    """
-    design, twin = twin_of(name)
-    wrong = load(twin.wrong)
+def test_names_its_rows(name: str) -> None:
+    """A twin is judged on its rows alone, at every depth."""
+    design, _ = twin_of(name)
     rows = rows_of_the_twin(FOUND, design)
-    scenarios = {FOUND.by_row[row].id for row in rows}
-    caught = {FOUND.by_row[row].id for row in rows_of_the_mutant(FOUND, wrong)}
 
     assert design.name == name
     assert rows
     assert chosen_rows(Request(), FOUND, [design]) == {name: rows}
-    assert wrong.sin
-    assert scenarios & caught
+
+
+@pytest.mark.parametrize("name", TWINS)
+def test_its_wrong_design_differs_in_one_line(name: str, tmp_path: Path) -> None:
+    """The right line stands once in its files; the wrong one is another, or none."""
+    _, twin = twin_of(name)
+    make_wrong_design(DESIGNS / name, twin.line, tmp_path / name)
+
+    differences = [
+        line
+        for file in FILES
+        for line in unified_diff(
+            (DESIGNS / name / file).read_text().splitlines(),
+            (tmp_path / name / file).read_text().splitlines(),
+            n=0,
+            lineterm="",
+        )
+        if not line.startswith(("---", "+++", "@@"))
+    ]
+
+    right, *wrong = [each[0] + each[1:].strip() for each in differences]
+    assert right == f"-{twin.line.right}"
+    assert wrong == [f"+{twin.line.wrong}" for _ in range(bool(twin.line.wrong))]
+
+
+def test_no_wrong_design_is_wrong_by_an_unknown_name(tmp_path: Path) -> None:
+    """It is caught for what its line does, and not because that raises a NameError."""
+    for name in TWINS:
+        make_wrong_design(DESIGNS / name, twin_of(name)[1].line, tmp_path / name)
+
+    ruff = commands.own_module("ruff", "check", "--isolated", "--select", "F82", str(tmp_path))
+    linted = subprocess.run(ruff, capture_output=True, text=True, check=False)
+
+    assert linted.returncode == 0, linted.stdout
 
 
 @pytest.mark.parametrize("name", TWINS)

@@ -23,5 +23,8 @@ class AppendsWhatIsAborted(Plain):
     def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
         return {place.partition: 0 for place in partitions}
 
+    def membership(self) -> object:
+        return self.consumer.consumer_group_metadata()
+
 
 serve(AppendsWhatIsAborted())

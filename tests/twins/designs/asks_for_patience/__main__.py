@@ -15,7 +15,9 @@ class AsksForPatience(Plain):
     asked = count()
 
     def query(self, table: str, key: str) -> dict[str, Any]:
-        return {"type": "not_ready"} if next(self.asked) % 3 else super().query(table, key)
+        if next(self.asked) % 3:
+            return {"type": "not_ready"}
+        return super().query(table, key)
 
 
 serve(AsksForPatience())

@@ -4,9 +4,9 @@ from threading import Thread
 from typing import Any
 
 from confluent_kafka import Consumer, Producer
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -15,15 +15,15 @@ class GoesThroughAHop(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         hop = f"{start['application_id']}-hop"
-        admin = AdminClient({"bootstrap.servers": start["bootstrap"], **start["client"]})
-        admin.create_topics([NewTopic(hop, 4)])[hop].exception(30)
+        make_topic({"bootstrap.servers": start["bootstrap"], **start["client"]}, hop, 4)
         ready = super().open(start | {"topics": start["topics"] | {"output": hop}})
         Thread(target=self.copy, args=(hop, start["topics"]["output"]), daemon=True).start()
         return ready | {"internal_topics": [hop]}
 
     def copy(self, hop: str, output: str) -> None:
         earliest = {"auto.offset.reset": "earliest", "enable.auto.commit": False}
-        consumer = Consumer(self.client | earliest | {"group.id": hop, "group.instance.id": hop})
+        client = self.client | {"isolation.level": "read_committed"}
+        consumer = Consumer(client | earliest | {"group.id": hop, "group.instance.id": hop})
         consumer.subscribe([hop])
         producer = Producer(self.client | {"transactional.id": hop})
         producer.init_transactions(30)

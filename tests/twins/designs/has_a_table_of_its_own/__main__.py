@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -13,9 +12,7 @@ class HasATableOfItsOwn(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         table = f"{start['application_id']}-changelog"
-        admin = AdminClient({"bootstrap.servers": start["bootstrap"], **start["client"]})
-        (creating,) = admin.create_topics([NewTopic(table, 4)]).values()
-        creating.exception(30)
+        make_topic({"bootstrap.servers": start["bootstrap"], **start["client"]}, table, 4)
         own = start | {"topics": start["topics"] | {"frequency": table}}
         return super().open(own) | {"internal_topics": [table], "table": table}
 

@@ -2,9 +2,8 @@
 
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 from upheld.impl.plain.programs import PROGRAMS, Ledger
 
@@ -19,9 +18,7 @@ class HoldsATopicOfItsOwn(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         leader = f"{start['application_id']}-leader"
-        admin = AdminClient({"bootstrap.servers": start["bootstrap"], **start["client"]})
-        (creating,) = admin.create_topics([NewTopic(leader, 1)]).values()
-        creating.exception(30)  # another instance may have created it
+        make_topic({"bootstrap.servers": start["bootstrap"], **start["client"]}, leader, 1)
         own = start | {"topics": start["topics"] | {"leader": leader}}
         return super().open(own) | {"internal_topics": [leader]}
 

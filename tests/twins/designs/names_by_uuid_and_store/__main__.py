@@ -3,9 +3,8 @@
 from typing import Any
 from uuid import NAMESPACE_OID, uuid5
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -14,9 +13,7 @@ class NamesByUuidAndStore(Plain):
 
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         changelog = f"changelog__{start['application_id']}--default"
-        admin = AdminClient({"bootstrap.servers": start["bootstrap"], **start["client"]})
-        (creating,) = admin.create_topics([NewTopic(changelog, 1)]).values()
-        creating.exception(30)
+        make_topic({"bootstrap.servers": start["bootstrap"], **start["client"]}, changelog, 1)
         return super().open(start) | {
             "internal_topics": [changelog],
             "transactional_id_prefix": self.transactional_id(),
