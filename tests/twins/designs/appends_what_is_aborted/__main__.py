@@ -1,8 +1,8 @@
 """Takes a new transactional id on every start.
 
-The design sends its offsets as a member of the group. No successor fences its producer. So it
-goes on to append after a pause, and its transaction is aborted, because the group has another
-generation.
+No successor fences its producer. So the design goes on after a pause, and appends what it commits
+when its partitions are revoked. It sends its offsets as a member of the group, which has another
+generation then. So that transaction is aborted.
 """
 
 from typing import Any
@@ -22,6 +22,10 @@ class AppendsWhatIsAborted(Plain):
 
     def ends(self, partitions: list[TopicPartition]) -> dict[int, int]:
         return {place.partition: 0 for place in partitions}
+
+    def on_revoke(self, *revoked: Any) -> None:
+        self.commit()
+        super().on_revoke(*revoked)
 
     def membership(self) -> object:
         return self.consumer.consumer_group_metadata()

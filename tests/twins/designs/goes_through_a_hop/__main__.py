@@ -22,8 +22,7 @@ class GoesThroughAHop(Plain):
 
     def copy(self, hop: str, output: str) -> None:
         earliest = {"auto.offset.reset": "earliest", "enable.auto.commit": False}
-        client = self.client | {"isolation.level": "read_committed"}
-        consumer = Consumer(client | earliest | {"group.id": hop, "group.instance.id": hop})
+        consumer = Consumer(self.client | earliest | {"group.id": hop, "group.instance.id": hop})
         consumer.subscribe([hop])
         producer = Producer(self.client | {"transactional.id": hop})
         producer.init_transactions(30)
