@@ -6,6 +6,7 @@ By default `plain` is judged ten times and the reference three times, then the r
 with the counts, and with exit 1 if a row was not upheld every time.
 """
 
+import argparse
 import multiprocessing
 import subprocess
 import sys
@@ -20,7 +21,14 @@ def burn() -> None:
 def main(asked: list[str]) -> int:
     """Run each design under load, and return 1 if any run failed."""
     ours = asked.index("--") if "--" in asked else len(asked)
-    repeats = dict(item.split("=", 1) for item in asked[:ours]) or {"plain": "10", "spark": "3"}
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("designs", nargs="*", metavar="DESIGN=REPEAT")
+    designs: list[str] = parser.parse_args(asked[:ours]).designs
+    if any("=" not in design for design in designs):
+        parser.error("a design stands with its number of repeats, such as spark=10")
+    repeats = dict(item.split("=", 1) for item in designs) or {"plain": "10", "spark": "3"}
     runs = [
         ("--design", design, "--repeat", repeat, *asked[ours + 1 :])
         for design, repeat in repeats.items()

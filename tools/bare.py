@@ -5,6 +5,7 @@ both commands, `python tools/bare.py main` the main job alone, and `main -- --gu
 job on one guarantee. It prints the minutes of each.
 """
 
+import argparse
 import os
 import shutil
 import subprocess
@@ -34,8 +35,15 @@ def path_without_java(folder: Path) -> str:
 
 def main(chosen: list[str]) -> int:
     """Run the commands in order, and return the exit code of the first that fails."""
-    names = list(takewhile(lambda word: word != "--", chosen))
-    options = chosen[len(names) + 1 :]
+    own = list(takewhile(lambda word: word != "--", chosen))
+    options = chosen[len(own) + 1 :]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(COMMANDS)}")
+    names: list[str] = parser.parse_args(own).names
+    if unknown := [name for name in names if name not in COMMANDS]:
+        parser.error(f"there is no command {unknown[0]}; there are {', '.join(COMMANDS)}")
     with tempfile.TemporaryDirectory(prefix="upheld-bare-") as temporary:
         scratch = Path(temporary)
         copy = Path(temporary) / "checkout"

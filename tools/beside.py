@@ -5,6 +5,7 @@ The output of the first command is seen at once. That of the others is printed w
     python tools/beside.py "COMMAND" "COMMAND"
 """
 
+import argparse
 import shlex
 import subprocess
 import sys
@@ -24,8 +25,11 @@ def ended(process: "subprocess.Popen[bytes]") -> int:
             continue
 
 
-def main(commands: list[str]) -> int:
+def main(arguments: list[str]) -> int:
     """Run the commands, and return the greatest of their exit codes."""
+    parser = argparse.ArgumentParser(description=str(__doc__).partition("\n")[0])
+    parser.add_argument("commands", nargs="+", metavar="COMMAND")
+    commands: list[str] = parser.parse_args(arguments).commands
     with ExitStack() as stack:
         kept = [stack.enter_context(tempfile.TemporaryFile()) for _ in commands[1:]]
         running = [

@@ -8,6 +8,7 @@ that pyproject.toml supports. A package has the hashes of all of its files, for 
 No file names an index, so each machine keeps its own.
 """
 
+import argparse
 import subprocess
 import sys
 import tempfile
@@ -75,6 +76,7 @@ def write(path: Path, head: str, found: Blocks) -> None:
 
 def main() -> int:
     """Write a file for every install and one for each extra; return 0."""
+    argparse.ArgumentParser(description=str(__doc__).partition("\n")[0]).parse_args()
     every = compiled(EXTRAS)
     with tempfile.TemporaryDirectory() as scratch:
         pinned = Path(scratch) / "pinned.txt"

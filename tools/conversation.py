@@ -6,6 +6,7 @@ The design is `plain`. A program between it and the harness writes down each lin
 and folders of the machine are replaced.
 """
 
+import argparse
 import json
 import sys
 import tempfile
@@ -191,6 +192,7 @@ def read(path: Path = FILE) -> Iterator[Said]:
 
 def main() -> int:
     """Hold the conversation, and write its file."""
+    argparse.ArgumentParser(description=str(__doc__).partition("\n")[0]).parse_args()
     with tempfile.TemporaryDirectory() as name, RunScope() as run:
         folder = Path(name)
         broker = open_broker(Asked("embedded"), run=run, log_dir=folder)

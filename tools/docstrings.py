@@ -4,6 +4,7 @@ A first line has at most 80 characters and ends its sentence. A sentence has at 
 noun as its subject. Ruff checks the mood of the first line and the empty line after it.
 """
 
+import argparse
 import ast
 import re
 import sys
@@ -100,9 +101,13 @@ def modules(paths: list[Path]) -> Iterator[Path]:
 
 def main(arguments: list[str]) -> int:
     """Print each complaint; return 1 if there are any."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("paths", nargs="+", type=Path, metavar="PATH")
     complaints = [
         complaint
-        for path in modules([Path(argument) for argument in arguments])
+        for path in modules(parser.parse_args(arguments).paths)
         for complaint in complaints_of(path)
     ]
     for complaint in complaints:

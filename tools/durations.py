@@ -7,6 +7,7 @@ keeps its old duration. A row that the catalogue does not have any more is dropp
 cut: its whole lines count.
 """
 
+import argparse
 import json
 import os
 import statistics
@@ -143,11 +144,14 @@ def write(made: Durations, path: Path) -> None:
 
 def main(arguments: list[str]) -> int:
     """Make the file from the reports named."""
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT.jsonl")
+    reports: list[Path] = parser.parse_args(arguments).reports
     try:
-        if not arguments or arguments[0].startswith("-"):
-            raise UsageProblem("python tools/durations.py REPORT.jsonl… takes the reports of runs.")
         older = durations.load() if durations.FILE.exists() else Durations()
-        made = merged(older, map(Path, arguments))
+        made = merged(older, reports)
     except Problem as problem:
         print(problem, file=sys.stderr)
         return problem.exit_code

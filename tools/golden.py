@@ -5,6 +5,7 @@
 The diff shows each entry that changed; the commit's message says why.
 """
 
+import argparse
 import sys
 from pathlib import Path
 
@@ -13,4 +14,5 @@ sys.path.insert(0, str(Path(__file__).parents[1] / "tests" / "support"))
 from goldens import write
 
 if __name__ == "__main__":
+    argparse.ArgumentParser(description=str(__doc__).partition("\n")[0]).parse_args()
     write()

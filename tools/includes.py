@@ -5,6 +5,7 @@
 A file stands between `<!-- NAME -->` and `<!-- /NAME -->`, as a block of code.
 """
 
+import argparse
 import re
 import sys
 from collections.abc import Iterator
@@ -39,6 +40,7 @@ def outdated(page: Path = PAGE) -> Iterator[str]:
 
 def main() -> int:
     """Write each file that is outdated into the page; return 0."""
+    argparse.ArgumentParser(description=str(__doc__).partition("\n")[0]).parse_args()
     for name in outdated():
         part, text = shown(name)
         part.put(PAGE, text)

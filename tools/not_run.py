@@ -9,6 +9,7 @@ Each environment with tests leaves a file with its skipped tests, and each run a
 rows that this machine lacks something for.
 """
 
+import argparse
 import json
 import os
 import sys
@@ -77,8 +78,13 @@ def _said(what: str, counts: Counter[str]) -> Iterator[str]:
 
 def main(arguments: list[str]) -> None:
     """Run tox if that is asked for, which ends the process, and print the line."""
+    is_run = arguments[:1] == ["tox"]
+    if not is_run:
+        argparse.ArgumentParser(
+            description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+        ).parse_args(arguments)
     try:
-        if arguments[:1] == ["tox"]:
+        if is_run:
             import tox.run
 
             begin()

@@ -10,6 +10,7 @@ The table comes from runs of all rows. A report of fewer rows cannot say that a 
 say that none of its rows contradicts the cell, and it names the cells that it holds no row of.
 """
 
+import argparse
 import re
 import sys
 from collections import Counter
@@ -220,11 +221,16 @@ def write(judged: dict[Place, Counter[Verdict]], cards: list[str]) -> None:
 
 def main(arguments: list[str]) -> int:
     """Compare, or write."""
-    paths = [Path(argument) for argument in arguments if argument != "--write"]
-    found = [row for path in paths if path.exists() for row in report.read(path)[0]]
+    parser = argparse.ArgumentParser(
+        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("--write", action="store_true", help="write what the reports say")
+    parser.add_argument("reports", nargs="+", type=Path, metavar="REPORT.jsonl")
+    asked = parser.parse_args(arguments)
+    found = [row for path in asked.reports if path.exists() for row in report.read(path)[0]]
     rows = [row for row in found if row.design in DESIGNS and row.repetition == 0]
     promised = promised_rows()
-    if arguments[:1] == ["--write"]:
+    if asked.write:
         cards = [card_of(row) for row in found if row.design not in DESIGNS and row.anomalies]
         write(judged_whole(promised, rows), cards)
         return 0
