@@ -6,9 +6,8 @@ in the topics that the broker hosts.
 
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -18,9 +17,8 @@ class KeepsATopicForTheLookup(Plain):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         ready = super().open(start)
         names = [f"{start['application_id']}-{stage}" for stage in ("aggregate", "lookup")]
-        admin = AdminClient(self.client)
-        for made in admin.create_topics([NewTopic(name, 1) for name in names]).values():
-            made.exception(10)
+        for name in names:
+            make_topic(self.client, name, 1)
         return ready | {"internal_topics": names}
 
 

@@ -7,9 +7,9 @@ bytes: they grow with the stream and not with the table.
 from typing import Any
 
 from confluent_kafka import Message
-from confluent_kafka.admin import AdminClient, NewTopic
 
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -19,8 +19,7 @@ class KeepsEverySignal(Plain):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         ready = super().open(start)
         self.all = start["application_id"] + "-all"
-        self.admin = AdminClient(self.client)
-        self.admin.create_topics([NewTopic(self.all, 1)])[self.all].exception(10)
+        make_topic(self.client, self.all, 1)
         return ready | {"internal_topics": [self.all]}
 
     def process(self, messages: list[Message]) -> None:

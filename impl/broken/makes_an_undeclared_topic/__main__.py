@@ -6,9 +6,8 @@ scenario.
 
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -18,11 +17,7 @@ class MakesAnUndeclaredTopic(Plain):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         ready = super().open(start)
         if start["program"] == "ledger":
-            admin = AdminClient(self.client)
-            for made in admin.create_topics(
-                [NewTopic(f"{start['application_id']}-changelog", 1)]
-            ).values():
-                made.exception(10)
+            make_topic(self.client, f"{start['application_id']}-changelog", 1)
         return ready
 
 

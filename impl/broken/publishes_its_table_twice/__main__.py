@@ -6,9 +6,8 @@ broker.
 
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -18,9 +17,7 @@ class PublishesItsTableTwice(Plain):
     def open(self, start: dict[str, Any]) -> dict[str, Any]:
         ready = super().open(start)
         self.changelog = f"{start['application_id']}-changelog"
-        admin = AdminClient(self.client)
-        for made in admin.create_topics([NewTopic(self.changelog, 1)]).values():
-            made.exception(10)
+        make_topic(self.client, self.changelog, 1)
         return ready | {"internal_topics": [self.changelog]}
 
     def send(self, rows: list[Any]) -> None:

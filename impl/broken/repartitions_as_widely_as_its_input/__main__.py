@@ -6,9 +6,8 @@ broker has to host.
 
 from typing import Any
 
-from confluent_kafka.admin import AdminClient, NewTopic
-
 from upheld.adapter import serve
+from upheld.impl.common.topics import make_topic
 from upheld.impl.plain import Plain
 
 
@@ -19,9 +18,7 @@ class RepartitionsAsWidelyAsItsInput(Plain):
         ready = super().open(start)
         name = f"{start['application_id']}-repartition"
         width = len(self.committed) // len(self.program.reads)
-        admin = AdminClient(self.client)
-        for made in admin.create_topics([NewTopic(name, width)]).values():
-            made.exception(10)
+        make_topic(self.client, name, width)
         return ready | {"internal_topics": [name]}
 
 
