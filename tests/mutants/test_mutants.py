@@ -1,6 +1,6 @@
 """Every wrong design is caught where it says, as what it says.
 
-It passes its control. One run judges all of them.
+It passes its control. One run judges all of them, and `pytest tests/mutants -k NAME` judges one.
 """
 
 import json
@@ -47,15 +47,29 @@ def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
         metafunc.parametrize("name", rows_at(metafunc.config.getoption("--depth")))
 
 
+def chosen(items: list[pytest.Item], depth: Depth) -> list[str]:
+    """Return the designs that the tests ask for: all, unless each is of one design."""
+    tests = [item for item in items if isinstance(item, pytest.Function)]
+    calls = [item.callspec.params if hasattr(item, "callspec") else {} for item in tests]
+    if all("name" in call for call in calls):
+        return [call["name"] for call in calls]
+    return list(rows_at(depth))
+
+
 @pytest.fixture(scope="session")
-def run(pytestconfig: pytest.Config, tmp_path_factory: pytest.TempPathFactory) -> Run:
+def run(
+    request: pytest.FixtureRequest,
+    pytestconfig: pytest.Config,
+    tmp_path_factory: pytest.TempPathFactory,
+) -> Run:
     """Run the wrong designs, three rows at a time.
 
     The report and every card have the seed.
     """
     depth: Depth = pytestconfig.getoption("--depth")
     out = tmp_path_factory.mktemp("broken")
-    designs = [argument for name in rows_at(depth) for argument in ("--design", name)]
+    names = chosen(request.session.items, depth)
+    designs = [argument for name in names for argument in ("--design", name)]
     options = [
         "--broker",
         "embedded",
