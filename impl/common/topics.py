@@ -13,11 +13,17 @@ from upheld.adapter import Failed
 
 ANSWER_S: Final = 10
 LOOK_S: Final = 0.02
-# A topic is said to have leaders before each of them knows that it leads.
+# A topic is said to have leaders before each of them knows that it leads. These are the errors at
+# which Kafka's own client asks again where a partition ends.
 NOT_YET: Final = {
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,
+    KafkaError.REPLICA_NOT_AVAILABLE,
+    KafkaError.KAFKA_STORAGE_ERROR,
+    KafkaError.FENCED_LEADER_EPOCH,
+    KafkaError.UNKNOWN_LEADER_EPOCH,
+    KafkaError.OFFSET_NOT_AVAILABLE,
 }
 
 

@@ -121,9 +121,14 @@ def ended(code: int | None) -> Future[None]:
 
 
 @pytest.mark.parametrize("creating", [None, KafkaError.TOPIC_ALREADY_EXISTS])
-def test_a_new_topic_is_waited_for(monkeypatch: pytest.MonkeyPatch, creating: int | None) -> None:
-    """It has leaders by its metadata before they know it."""
-    admin = Admin(creating, None, KafkaError.NOT_LEADER_FOR_PARTITION, None, None)
+@pytest.mark.parametrize(
+    "answer", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_LEADER_EPOCH]
+)
+def test_a_new_topic_is_waited_for(
+    monkeypatch: pytest.MonkeyPatch, creating: int | None, answer: int
+) -> None:
+    """It has leaders by its metadata before they know it, or know since when."""
+    admin = Admin(creating, None, answer, None, None)
     monkeypatch.setattr(topics, "AdminClient", lambda _: admin)
 
     topics.make_topic({}, "changelog", 2)
