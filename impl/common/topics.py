@@ -14,8 +14,12 @@ from upheld.adapter import Failed
 ANSWER_S: Final = 10
 LOOK_S: Final = 0.02
 # A topic is said to have leaders before each of them knows that it leads. These are the errors at
-# which Kafka's own client asks again where a partition ends.
+# which Kafka's own client asks again where a partition ends, and those of librdkafka for a topic of
+# which it knows no leader.
 NOT_YET: Final = {
+    KafkaError._NOENT,
+    KafkaError._UNKNOWN_TOPIC,
+    KafkaError._UNKNOWN_PARTITION,
     KafkaError.UNKNOWN_TOPIC_OR_PART,
     KafkaError.LEADER_NOT_AVAILABLE,
     KafkaError.NOT_LEADER_FOR_PARTITION,

@@ -122,7 +122,8 @@ def ended(code: int | None) -> Future[None]:
 
 @pytest.mark.parametrize("creating", [None, KafkaError.TOPIC_ALREADY_EXISTS])
 @pytest.mark.parametrize(
-    "answer", [KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_LEADER_EPOCH]
+    "answer",
+    [KafkaError._NOENT, KafkaError.NOT_LEADER_FOR_PARTITION, KafkaError.UNKNOWN_LEADER_EPOCH],
 )
 def test_a_new_topic_is_waited_for(
     monkeypatch: pytest.MonkeyPatch, creating: int | None, answer: int
