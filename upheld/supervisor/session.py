@@ -113,8 +113,9 @@ class Session:
         The guard reaps them.
         """
         # All are stopped first, at once. A process that died at the first signal would be gone
-        # before it is listed as evidence.
-        taken = self._signal(signal.SIGSTOP, settled=None)
+        # before it is listed as evidence. Containers are killed when nobody can start another one.
+        settled = _STOPPED + _ASLEEP + DEAD if self.containers else None
+        taken = self._signal(signal.SIGSTOP, settled)
         contained = self.containers.kill() if self.containers else ()
         return sorted({*taken, *contained, *self._signal(signal.SIGKILL, settled=DEAD)})
 
