@@ -4,23 +4,19 @@ It passes its control. One run judges all of them, and `pytest tests/mutants -k 
 """
 
 import json
-from collections import defaultdict
 from dataclasses import dataclass
 from pathlib import Path
 
 import pytest
-from watched import watched
+from judged import Rows, chosen_for, judge
 
-from upheld import commands, report
 from upheld.checks import CHECKS
 from upheld.protocol.manifest import load, shipped
-from upheld.report import RowResult
 from upheld.spec import catalogue
 from upheld.spec.depths import Depth
 from upheld.spec.selection import rows_of_the_mutant
 from upheld.verdicts import Verdict
 
-RUN_S = 1800
 FOUND = catalogue.load()
 SINS = {name: load(name) for name in shipped() if name.startswith("broken/")}
 
@@ -38,22 +34,13 @@ class Run:
     depth: Depth
     exit_code: int
     out: Path
-    rows: dict[str, dict[str, RowResult]]  # design -> row -> what it came to
+    rows: Rows
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the test for every wrong design that has a row at the depth asked for."""
     if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", rows_at(metafunc.config.getoption("--depth")))
-
-
-def chosen(items: list[pytest.Item], depth: Depth) -> list[str]:
-    """Return the designs that the tests ask for: all, unless each is of one design."""
-    tests = [item for item in items if isinstance(item, pytest.Function)]
-    calls = [item.callspec.params if hasattr(item, "callspec") else {} for item in tests]
-    if all("name" in call for call in calls):
-        return [call["name"] for call in calls]
-    return list(rows_at(depth))
 
 
 @pytest.fixture(scope="session")
@@ -68,25 +55,11 @@ def run(
     """
     depth: Depth = pytestconfig.getoption("--depth")
     out = tmp_path_factory.mktemp("broken")
-    names = chosen(request.session.items, depth)
-    designs = [argument for name in names for argument in ("--design", name)]
-    options = [
-        "--broker",
-        "embedded",
-        "--lanes",
-        "3",
-        "--depth",
-        depth,
-        "--out",
-        str(out),
-        *designs,
-    ]
-    command = commands.own_module("upheld", "run", *options)
-    code = watched(command, out / "said.txt", RUN_S, pytestconfig)
-    rows: dict[str, dict[str, RowResult]] = defaultdict(dict)
-    for row in report.read(out / "report.jsonl")[0]:
-        rows[row.design][row.id] = row
-    return Run(depth, code, out, rows)
+    names = chosen_for("test_is_caught", SINS, request.session.items)
+    if len(names) < len(request.session.items):  # the other tests are of all designs
+        names = list(rows_at(depth))
+    judged = judge(names, out, pytestconfig, "--depth", depth)
+    return Run(depth, judged.exit_code, out, judged.rows)
 
 
 def test_is_caught(name: str, run: Run) -> None:

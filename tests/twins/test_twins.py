@@ -1,30 +1,25 @@
-"""Every twin is judged right, and its wrong design of one other line is caught.
+"""Every twin is judged right, and its copy with one wrong line is caught.
 
 A twin is a design that keeps its contract in another way than ours do. Each was called wrong
 before. One run judges all of them, another one their wrong designs. `pytest tests/twins -k NAME`
 judges one twin and its wrong design.
 """
 
-from collections import defaultdict
 from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+from judged import Rows, chosen_for, judge
 from twins import make_wrong_design
-from watched import watched
 
-from upheld import commands, report
 from upheld.protocol.manifest import Manifest, Twin, load
 from upheld.report import RowResult
 from upheld.spec import catalogue
 from upheld.spec.selection import rows_of_the_twin
 
-RUN_S = 1800
 DESIGNS = Path(__file__).parent / "designs"
 TWINS = {folder.name: load(str(folder)) for folder in sorted(DESIGNS.iterdir())}
 FOUND = catalogue.load()
-
-Rows = dict[str, dict[str, RowResult]]  # design -> row -> what it came to
 
 
 @pytest.fixture(scope="session")
@@ -34,8 +29,9 @@ def judged(
     tmp_path_factory: pytest.TempPathFactory,
 ) -> Rows:
     """Judge the twins whose tests were chosen, each on its rows."""
-    chosen = [TWINS[name].folder for name in chosen_for("test_is_right", request.session.items)]
-    return judge(chosen, tmp_path_factory.mktemp("twins"), pytestconfig)
+    names = chosen_for("test_is_right", TWINS, request.session.items)
+    folders = [str(TWINS[name].folder) for name in names]
+    return judge(folders, tmp_path_factory.mktemp("twins"), pytestconfig).rows
 
 
 @pytest.fixture(scope="session")
@@ -46,28 +42,11 @@ def judged_wrong(
 ) -> Rows:
     """Judge the wrong designs of the twins that were chosen, on the rows of the twins."""
     out = tmp_path_factory.mktemp("wrong")
-    folders = []
-    for name in chosen_for("test_its_wrong_design_is_caught", request.session.items):
-        folders.append(out / "designs" / name)
-        make_wrong_design(TWINS[name].folder, twin_of(name).line, folders[-1])
-    return judge(folders, out, pytestconfig)
-
-
-def chosen_for(test: str, items: list[pytest.Item]) -> list[str]:
-    """Return the twins for which a test was chosen."""
-    asked = {item.name for item in items}
-    return [name for name in TWINS if f"{test}[{name}]" in asked]
-
-
-def judge(folders: Iterable[Path], out: Path, config: pytest.Config) -> Rows:
-    """Judge designs in one run, three rows at a time."""
-    designs = [argument for folder in folders for argument in ("--design", str(folder))]
-    options = ["--broker", "embedded", "--lanes", "3", "--out", str(out), *designs]
-    watched(commands.own_module("upheld", "run", *options), out / "said.txt", RUN_S, config)
-    rows: Rows = defaultdict(dict)
-    for row in report.read(out / "report.jsonl")[0]:
-        rows[row.design][row.id] = row
-    return rows
+    names = chosen_for("test_its_wrong_design_is_caught", TWINS, request.session.items)
+    for name in names:
+        make_wrong_design(TWINS[name].folder, twin_of(name).line, out / "designs" / name)
+    folders = [str(out / "designs" / name) for name in names]
+    return judge(folders, out, pytestconfig).rows
 
 
 def twin_of(name: str) -> Twin:
@@ -91,7 +70,7 @@ def test_is_right(name: str, judged: Rows) -> None:
 
 @pytest.mark.parametrize("name", TWINS)
 def test_its_wrong_design_is_caught(name: str, judged_wrong: Rows) -> None:
-    """A row of the twin catches the design with the wrong line, as what the twin says."""
+    """A row of the twin catches its wrong design by the anomaly that the twin names."""
     found = judged_wrong[name].values()
 
     named = {each.name for row in found if row.verdict == "violated" for each in row.anomalies}

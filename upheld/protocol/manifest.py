@@ -156,7 +156,7 @@ class ExpectedViolation(BaseModel):
 class WrongLine(BaseModel):
     """The one line in which a twin differs from its wrong design.
 
-    Both are without the spaces around them.
+    Right and wrong are written without the spaces before them.
     """
 
     model_config = ConfigDict(extra="forbid", frozen=True)
