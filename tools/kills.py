@@ -23,6 +23,7 @@ from upheld.protocol.manifest import Manifest, load, shipped
 from upheld.reading import read_unpacked
 from upheld.spec import catalogue, kills
 from upheld.spec.selection import promised
+from upheld.verdicts import Reason
 
 UNKNOWN_S = 60.0  # of a row that the report lacks
 # Rows, or one design: more of them share the start of the brokers, fewer lose less where a run is
@@ -45,11 +46,18 @@ def seconds_of(report: Path) -> dict[str, float]:
 
 
 def lines_of(report: Path) -> list[dict[str, object]]:
-    """Return the rows of a report, which may be cut."""
+    """Return the rows of a report, which may be cut.
+
+    A row that this machine lacks something for says nothing of its design, and is left out.
+    """
     if not report.exists():
         return []
     whole = report.read_text(encoding="utf-8").rpartition("\n")[0].split("\n")
-    return [line for line in map(json.loads, filter(None, whole)) if line["kind"] == "row"]
+    return [
+        line
+        for line in map(json.loads, filter(None, whole))
+        if line["kind"] == "row" and line["code"] != Reason.MACHINE_LACKS
+    ]
 
 
 def take(matrix: kills.Kills, report: Path) -> int:
