@@ -135,11 +135,8 @@ class Cover:
         for row in named - {*judged.killed, *judged.upheld}:
             if judged.unproven.get(row) != kills.UNSTEADY:  # its tests prove it
                 caught[row] = self.cost(row)
-        upheld = {
-            row
-            for row, times in judged.upheld.items()
-            if times >= PASSED or row == design.sin.control
-        }
+        upheld = {row for row, times in judged.upheld.items() if times >= PASSED}
+        upheld.add(design.sin.control)  # its tests prove it
         upheld -= {*judged.killed, *caught}
         for row in caught.keys() - set(design.sin.core):
             caught[row] += CHANGED_S

@@ -51,12 +51,12 @@ Feature: A planned change loses nothing
     And the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
-    @quick
+    @core
     Examples:
       | shape | mode          |
       | map   | exactly_once  |
 
-    @core
+    @full
     Examples:
       | shape | mode          |
       | fold  | exactly_once  |

@@ -38,14 +38,10 @@ Feature: The first hop decides what is a duplicate
     Then the outputs match the model in order and count under <mode>
     And nothing else changes on the broker
 
-    @core
-    Examples:
-      | program | mode          |
-      | ledger  | exactly_once  |
-
     @full
     Examples:
       | program | mode          |
+      | ledger  | exactly_once  |
       | ledger  | at_least_once |
 
   @G8.first-hop-moves
