@@ -200,6 +200,13 @@ ALERTS_AT_ONCE = {
     "COMMITTED = {": f"{ALERTING}COMMITTED = {{",
     f"producer.{ALERT}": f"ALERTING.{ALERT}        ALERTING.flush()\n",
 }
+# What an anomaly may have beside it, by chance. A wrong balance may be an earlier state of its
+# account, or none. It is seen by the claim after the kill, or by the last one.
+BESIDE = {
+    "lost": {"duplicated", "phantom", "reordered"},
+    "phantom": {"behind-commit", "lost"},
+    "ahead-of-commit": set[str](),
+}
 
 
 @pytest.mark.parametrize(
@@ -215,17 +222,14 @@ ALERTS_AT_ONCE = {
 def test_a_model_of_several_inputs_and_outputs_judges(
     broker: Broker, tmp_path: Path, row: str, changes: dict[str, str], anomalies: set[str]
 ) -> None:
-    """Balances of orders and refunds are those of some order of both, through a kill.
-
-    A wrong balance may be another state of its account by chance, so that more is found beside it.
-    """
+    """Balances of orders and refunds are those of some order of both, through a kill."""
     design = varied(BALANCES, tmp_path / "design", changes)
 
     found = judged(broker, tmp_path / "out", design, row, name="balances")
     model = next((tmp_path / "out" / "models").iterdir())
 
     assert found.verdict is (Verdict.VIOLATED if anomalies else Verdict.UPHELD), found.reason
-    assert anomalies <= set(found.totals)
+    assert set(found.totals) - set().union(*map(BESIDE.__getitem__, anomalies)) == anomalies
     assert found.kills == 1
     assert found.oracle == "model"
     assert {"relation", "prefix"} <= set(found.rests_on)
