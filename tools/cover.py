@@ -136,7 +136,8 @@ class Cover:
             if judged.unproven.get(row) != kills.UNSTEADY:  # its tests prove it
                 caught[row] = self.cost(row)
         upheld = {row for row, times in judged.upheld.items() if times >= PASSED}
-        upheld.add(design.sin.control)  # its tests prove it
+        if judged.unproven.get(design.sin.control) != kills.UNSTEADY:  # its tests prove it
+            upheld.add(design.sin.control)
         upheld -= {*judged.killed, *caught}
         for row in caught.keys() - set(design.sin.core):
             caught[row] += CHANGED_S
