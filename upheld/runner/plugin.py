@@ -4,6 +4,7 @@ It turns what a scenario raised into a verdict. `upheld run` registers the plugi
 is installed nowhere, so it does nothing in other people's pytest.
 """
 
+import sys
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator, Sequence
@@ -41,7 +42,7 @@ from upheld.supervisor.host import is_left_by_others
 from upheld.supervisor.interrupts import held
 from upheld.threads import raise_failure
 from upheld.trial.rig import Rig
-from upheld.trial.trial import Asked, Trial
+from upheld.trial.trial import Asked, Trial, forget_ended
 from upheld.ui.timeleft import RowKey
 from upheld.verdicts import (
     ATTEMPTS,
@@ -63,6 +64,8 @@ SHRUNK_S: Final = 0.5  # per history, since another row waits
 ILLUSTRATED: Final = 20  # more pictures are of no use in a run; `judge` draws any
 REPORTED_ANOMALIES: Final = 20
 QUIET_WITHIN_S: Final = 60.0  # for a row that others have disturbed
+# What pytest keeps of the last failure for a debugger, with all that its frames hold.
+LAST_FAILURE: Final = ("last_type", "last_value", "last_traceback", "last_exc")
 
 
 class Plugin(RunAccount):
@@ -209,6 +212,9 @@ class Plugin(RunAccount):
     @pytest.hookimpl(tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Function, nextitem: pytest.Item | None) -> bool:
         """Try until a mark was left, at most five times; then report."""
+        for name in LAST_FAILURE:
+            vars(sys).pop(name, None)
+        forget_ended()
         began = time.monotonic()
         ends: list[BaseException | None] = []
         self.row_started(self.key(item))

@@ -87,11 +87,13 @@ class Instances:
     by_log: dict[str, Instance] = field(default_factory=dict)  # all that were started
 
     def __post_init__(self) -> None:
-        """Let each mark say how far the logs were."""
-        self.recorder.log_sizes = self._log_sizes
+        """Let each mark say how far the logs were.
 
-    def _log_sizes(self) -> dict[str, int]:
-        return {log: instance.log.size for log, instance in self.by_log.items()}
+        The recorder has the logs and not these instances, which have the recorder. In a cycle the
+        history of a row would outlive it.
+        """
+        by_log = self.by_log
+        self.recorder.log_sizes = lambda: {log: each.log.size for log, each in by_log.items()}
 
     # --- how they begin
 

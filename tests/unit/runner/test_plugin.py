@@ -4,12 +4,14 @@ Held are attempts, verdicts and codes. No Kafka is started.
 """
 
 import errno
+import gc
 import io
 import json
 import os
 import re
 import signal
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Iterator
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -25,6 +27,7 @@ from rich.console import Console
 import upheld
 from upheld.cli.run import closing
 from upheld.errors import MachineProblem, UsageProblem, to_report
+from upheld.history import History
 from upheld.history.reading import read as read_history
 from upheld.judging import prerequisites
 from upheld.protocol.manifest import Manifest
@@ -276,6 +279,41 @@ def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run)
     )
     assert len({application for name, application in SEEN if name == "G1.first"}) == ATTEMPTS == 5
     assert (summary.exit_code, summary.partial) == (2, False)
+
+
+@pytest.fixture
+def _no_collection_by_itself() -> Iterator[None]:
+    """Let Python look for garbage only where it is told to."""
+    gc.disable()
+    yield
+    gc.enable()
+
+
+@pytest.mark.parametrize("ends", [lambda: None, lambda: Violated.one("stuck", "x"), AdapterBreach])
+@pytest.mark.usefixtures("_no_collection_by_itself")
+def test_the_history_of_a_row_is_gone_when_the_next_one_is_judged(
+    run: Run, monkeypatch: pytest.MonkeyPatch, ends: Callable[[], BaseException | None]
+) -> None:
+    """Many rows take no more memory than one, also where tracebacks hold frames."""
+    kept: list[weakref.ref[History]] = []
+    alive: list[int] = []
+
+    def made(*asked: Any) -> Trial:
+        trial = Trial(*asked)
+        kept.append(weakref.ref(trial.history))
+        return trial
+
+    def end() -> None:
+        if problem := ends():
+            raise problem
+
+    monkeypatch.setattr(plugin, "Trial", made)
+    COMING["G1.first"] = [end]
+    COMING["G1.second"] = [lambda: alive.append(sum(each() is not None for each in kept))]
+
+    run.judge()
+
+    assert (len(kept), alive) == (2, [1])
 
 
 DISTURBED = Disturbed("k is late, but others took 50% of the cores meanwhile")

@@ -1,5 +1,6 @@
 """How instances start and end, and which verdict that is."""
 
+import weakref
 from contextlib import nullcontext
 from pathlib import Path
 from types import SimpleNamespace
@@ -51,6 +52,15 @@ def instances(attempt: Attempt, queried: list[str]) -> Instances:
     """Return the instances of the attempt."""
     probes: Any = SimpleNamespace(query=lambda _, key: queried.append(key))
     return Instances(attempt.recorder, attempt.rig, attempt.manifest, probes)
+
+
+def test_the_instances_of_an_attempt_are_in_no_cycle(tmp_path: Path) -> None:
+    """They go with it, and so does its history, without a collection of garbage."""
+    attempt = Attempt(tmp_path)
+    probes: Any = SimpleNamespace()
+    kept = weakref.ref(Instances(attempt.recorder, attempt.rig, attempt.manifest, probes))
+
+    assert kept() is None
 
 
 def happened(attempt: Attempt) -> list[str]:
