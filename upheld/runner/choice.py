@@ -16,6 +16,7 @@ from upheld.spec import durations
 from upheld.spec.catalogue import Catalogue
 from upheld.spec.depths import Depth
 from upheld.spec.durations import Durations
+from upheld.spec.gherkin import ON_A_CLUSTER
 from upheld.ui.timeleft import RowKey
 
 
@@ -95,6 +96,15 @@ class Choice:
             for repetition in range(self.repeat):
                 found += [RowKey(manifest.name, row_id, repetition) for row_id in ids]
         return found
+
+    def on_a_cluster(self) -> set[str]:
+        """Return the ids of the rows that run on a cluster of three brokers."""
+        return {
+            row.id
+            for scenario in self.catalogue.by_id.values()
+            for row in scenario.rows
+            if ON_A_CLUSTER in row.tags
+        }
 
     def alike(self, seed: int) -> dict[str, object]:
         """Return the fields of the summary in which a baseline has to be alike."""

@@ -78,6 +78,7 @@ class Lanes(RunAccount):
             key for key in keys if key.design in sins and key.row_id != sins[key.design].control
         ]
         alone = set(self.unproven)
+        self.on_a_cluster = choice.on_a_cluster()
         self.waiting = [key for key in keys if key not in alone]
         self.is_over = False  # whether no more rows are begun
         self.lanes: list[Lane] = []
@@ -205,11 +206,19 @@ class Lanes(RunAccount):
         """Take the next row for a lane, and return it.
 
         It is the first one left of the lane's own design, since a design boots once. Else it is of
-        a design that no lane is at, or else any.
+        a design that no lane is at, or else any. While a lane has a cluster, which takes half a
+        gigabyte, rows on another one come last.
         """
         own = lane.row.design if lane.row else None
-        taken = {other.row.design for other in self.lanes if other.row and other is not lane}
-        best = min(self.waiting, key=lambda key: (key.design != own, key.design in taken))
+        others = [other.row for other in self.lanes if other.row and other is not lane]
+        taken = {key.design for key in others}
+        has_cluster = any(key.row_id in self.on_a_cluster for key in others)
+
+        def rank(key: RowKey) -> tuple[bool, bool, bool]:
+            waits = has_cluster and key.row_id in self.on_a_cluster
+            return waits, key.design != own, key.design in taken
+
+        best = min(self.waiting, key=rank)
         self.waiting.remove(best)
         return best
 

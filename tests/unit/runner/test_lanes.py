@@ -24,6 +24,7 @@ from upheld.runner.choice import Choice, First
 from upheld.runner.lane import LanePlugin
 from upheld.runner.lanes import Lane, Lanes
 from upheld.spec.durations import Durations, Recorded
+from upheld.spec.gherkin import ON_A_CLUSTER
 from upheld.supervisor.reaper import RunScope
 from upheld.verdicts import Verdict
 
@@ -66,8 +67,14 @@ ROWS = ["G1.a", "G1.b", "G1.c", "G1.d"]
 class Run:
     """A run of two designs with four rows each."""
 
-    def __init__(self, folder: Path, sin: Any = None, **options: Any) -> None:
-        scenario = SimpleNamespace(rows=[SimpleNamespace(id=row) for row in ROWS])
+    def __init__(
+        self, folder: Path, sin: Any = None, on_a_cluster: str = "", **options: Any
+    ) -> None:
+        rows = [
+            SimpleNamespace(id=row, tags={ON_A_CLUSTER} if row[3:] in on_a_cluster else set())
+            for row in ROWS
+        ]
+        scenario = SimpleNamespace(rows=rows)
         catalogue: Any = SimpleNamespace(by_id={"G1": scenario}, guarantees={}, promises={})
         designs: Any = [
             SimpleNamespace(name=name, version="1", sin=sin, cannot=(), spec=None)
@@ -136,6 +143,21 @@ def test_a_lane_keeps_to_its_design(tmp_path: Path) -> None:
     assert first.row == ("one", "G1.a", 0)
     assert second.row == ("one", "G1.b", 0)
     assert run.lanes.waiting == [("one", "G1.c", 0), ("one", "G1.d", 0)]
+
+
+def test_no_two_lanes_have_a_cluster_while_other_rows_wait(tmp_path: Path) -> None:
+    """Three more brokers take half a gigabyte; at the end the rows left are shared."""
+    run = Run(tmp_path, on_a_cluster="abd")
+    first, second = (Lane(number, SimpleNamespace(stdin=io.StringIO())) for number in (1, 2))
+    run.lanes.lanes = [first, second]
+    run.lanes.waiting = [key for key in run.lanes.waiting if key.design == "one"]
+    asked = []
+
+    for lane in (first, second, first, second):
+        lane.ask(run.lanes.next_row(lane))
+        asked.append(lane.row and lane.row.row_id)
+
+    assert asked == ["G1.a", "G1.c", "G1.b", "G1.d"]
 
 
 def test_the_rows_that_bring_most_news_are_handed_out_first(tmp_path: Path) -> None:
