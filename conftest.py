@@ -57,7 +57,7 @@ collect_ignore += [str(TESTS / name) for name in NEED_SCHEMAS if not HAS_SCHEMAS
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """Take the depth of wrong designs and examples, and whose turn it is."""
+    """Take the depth of wrong designs and examples, and a turn of examples and twins."""
     parser.addoption(
         "--depth",
         choices=DEPTHS,
@@ -66,8 +66,8 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     )
     parser.addoption(
         "--slice",
-        default="1/8",
-        help="of tests/examples: which of them have their turn, where not all are judged",
+        default="",
+        help="of tests/twins and tests/examples, as in 3/8: which of them have their turn",
     )
 
 

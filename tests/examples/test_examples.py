@@ -47,6 +47,7 @@ EXAMPLES: Final[dict[str, Mistake | None]] = {
     "totals": Mistake("G1.replayed-after-a-crash[ledger-at_least_once]", "phantom"),
     "untouched": COMMITS_AHEAD,
 }
+FIRST_TURN: Final = "1/8"
 SLOW: Final = {"spark-sink"}  # a row takes a minute and more, so it is judged at depth full alone
 
 
@@ -60,7 +61,7 @@ def of_turn(number: int) -> list[str]:
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Run the tests for the examples whose turn it is, or for all."""
     depth: Depth = metafunc.config.getoption("--depth")
-    turn = share_of(metafunc.config.getoption("--slice"), "--slice")
+    turn = share_of(metafunc.config.getoption("--slice") or FIRST_TURN, "--slice")
     names = sorted(EXAMPLES) if depth == "full" else of_turn(turn.number)
     if "name" in metafunc.fixturenames:
         metafunc.parametrize("name", [_marked(name) for name in names])

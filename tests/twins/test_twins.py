@@ -2,7 +2,8 @@
 
 A twin is a design that keeps its contract in another way than ours do. Each was called wrong
 before. One run judges all of them, another one their wrong designs. `pytest tests/twins -k NAME`
-judges one twin and its wrong design.
+judges one twin and its wrong design. With `--slice K/N` an N-th of them have their turn, so that N
+turns judge each of them.
 """
 
 from collections.abc import Iterable
@@ -15,6 +16,7 @@ from twins import make_wrong_design
 from upheld.protocol.manifest import Manifest, Twin, load
 from upheld.report import RowResult
 from upheld.spec import catalogue
+from upheld.spec.depths import share_of
 from upheld.spec.selection import rows_of_the_twin
 
 DESIGNS = Path(__file__).parent / "designs"
@@ -56,7 +58,21 @@ def twin_of(name: str) -> Twin:
     return twin
 
 
-@pytest.mark.parametrize("name", TWINS)
+def of_turn(turn: str) -> list[str]:
+    """Return the twins whose turn it is, such as 3/8; all if no turn is named."""
+    names = sorted(TWINS)
+    if not turn:
+        return names
+    share = share_of(turn, "--slice")
+    return names[share.number - 1 :: share.count]
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Run the tests for the twins whose turn it is, or for all."""
+    if "name" in metafunc.fixturenames:
+        metafunc.parametrize("name", of_turn(metafunc.config.getoption("--slice")))
+
+
 def test_is_right(name: str, judged: Rows) -> None:
     """A twin has the verdict of its contract on each of its rows."""
     design: Manifest = TWINS[name]
@@ -68,13 +84,19 @@ def test_is_right(name: str, judged: Rows) -> None:
     assert {row: result.verdict for row, result in found.items()} == expected, told(others)
 
 
-@pytest.mark.parametrize("name", TWINS)
 def test_its_wrong_design_is_caught(name: str, judged_wrong: Rows) -> None:
     """A row of the twin catches its wrong design by the anomaly that the twin names."""
     found = judged_wrong[name].values()
 
     named = {each.name for row in found if row.verdict == "violated" for each in row.anomalies}
     assert twin_of(name).line.anomaly in named, told(found)
+
+
+def test_each_twin_has_its_turn() -> None:
+    """Eight slices of CI judge each twin once."""
+    turns = [name for number in range(1, 9) for name in of_turn(f"{number}/8")]
+
+    assert sorted(turns) == of_turn("") == sorted(TWINS)
 
 
 def told(rows: Iterable[RowResult]) -> list[tuple[str, ...]]:
