@@ -1,7 +1,6 @@
-"""The choices that options make: designs, rows, the seed, garbage collection."""
+"""The choices that options make: designs, rows, the seed."""
 
 import argparse
-import gc
 import random
 from dataclasses import replace
 
@@ -179,12 +178,3 @@ def seed_of(arguments: argparse.Namespace) -> int:
     return (
         arguments.seed if arguments.seed is not None else random.SystemRandom().randrange(1 << 31)
     )
-
-
-def look_for_garbage_seldom() -> None:
-    """Look for cycles once in a million new objects.
-
-    A history is tens of thousands of objects that stay, and has no cycles.
-    """
-    gc.freeze()
-    gc.set_threshold(1_000_000, 50, 100)

@@ -14,10 +14,10 @@ from pathlib import Path
 from rich.console import Console
 
 import upheld
-from upheld import extras
+from upheld import extras, garbage
 from upheld.brokers import Asked, Broker, open_broker
 from upheld.brokers.ahead import Ahead
-from upheld.cli.choices import look_for_garbage_seldom, seed_of
+from upheld.cli.choices import seed_of
 from upheld.cli.options import LATEST, OUT
 from upheld.errors import OF_A_NAME, MachineProblem, UsageProblem
 from upheld.guesses import did_you_mean
@@ -303,5 +303,5 @@ def opened_rig(
         )
         opened.callback(rig.close)
         reading.canary(f"upheld-canary-{run.run_id}")
-        look_for_garbage_seldom()
+        garbage.look_seldom()
         yield rig

@@ -4,7 +4,7 @@ import argparse
 import json
 import sys
 
-from upheld.cli.choices import look_for_garbage_seldom
+from upheld import garbage
 from upheld.errors import ExitCode, UsageProblem
 from upheld.judging.rejudge import judge
 from upheld.programs.modelled import offer_all
@@ -25,7 +25,7 @@ def judge_history(arguments: argparse.Namespace) -> int:
 
     A history that cannot be judged is refused in one sentence, and the others are judged.
     """
-    look_for_garbage_seldom()
+    garbage.look_seldom()
     if arguments.picture and len(arguments.history) > 1:
         raise UsageProblem(f"--picture draws one history, and here are {len(arguments.history)}")
     for file in arguments.model:
@@ -33,6 +33,7 @@ def judge_history(arguments: argparse.Namespace) -> int:
     judgements = []
     codes = set[int]()
     for path in arguments.history:
+        garbage.forget_ended()
         try:
             judgements.append(judge(path, arguments.picture))
         except UsageProblem as problem:

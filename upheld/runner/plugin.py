@@ -17,6 +17,7 @@ from _pytest.runner import runtestprotocol
 from pytest_bdd.scenario import scenario_wrapper_template_registry
 from rich.console import Console
 
+from upheld import garbage
 from upheld.checks.strength import strength_of
 from upheld.checks.timing import BUSY
 from upheld.errors import MachineProblem, UsageProblem, harness_failed, is_interrupt, kept
@@ -42,7 +43,7 @@ from upheld.supervisor.host import is_left_by_others
 from upheld.supervisor.interrupts import held
 from upheld.threads import raise_failure
 from upheld.trial.rig import Rig
-from upheld.trial.trial import Asked, Trial, forget_ended
+from upheld.trial.trial import Asked, Trial
 from upheld.ui.timeleft import RowKey
 from upheld.verdicts import (
     ATTEMPTS,
@@ -214,7 +215,7 @@ class Plugin(RunAccount):
         """Try until a mark was left, at most five times; then report."""
         for name in LAST_FAILURE:
             vars(sys).pop(name, None)
-        forget_ended()
+        garbage.forget_ended()
         began = time.monotonic()
         ends: list[BaseException | None] = []
         self.row_started(self.key(item))

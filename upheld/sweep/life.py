@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Final
 
+from upheld import garbage
 from upheld.history import events
 from upheld.history.marks import Happening
 from upheld.injectors.disk.watcher import Hold
@@ -34,7 +35,7 @@ from upheld.text import escaped
 from upheld.trial.deployment import Declaration
 from upheld.trial.instances import Launch
 from upheld.trial.rig import Rig
-from upheld.trial.trial import Asked, Trial, forget_ended
+from upheld.trial.trial import Asked, Trial
 from upheld.verdicts import ClientFailed, MarkMissed, Violated, judged
 
 OWN: Final = "a"  # the name of the instance, and of its own folder
@@ -112,7 +113,7 @@ class Life:
     def __init__(
         self, subject: Subject, name: str, attempt: int = 0, point: CrashPoint | None = None
     ) -> None:
-        forget_ended()
+        garbage.forget_ended()
         self.rig = subject.rig.of_a_row(subject.manifest)
         self.subject = subject
         self.commits_markers = False  # whether it was seen to do so

@@ -5,11 +5,10 @@ judges the history as it stands.
 """
 
 import contextlib
-import gc
 import secrets
 from collections import Counter
 from hashlib import sha256
-from typing import Any, Final, NamedTuple
+from typing import Any, NamedTuple
 
 from confluent_kafka import KafkaException
 
@@ -36,7 +35,6 @@ from upheld.trial.workload import Workload
 from upheld.verdicts import AdapterBreach, Inconclusive, NotOffered, Violated, worst_first
 
 ID_BYTES = 8  # of an application id, at random
-YOUNG: Final = 1  # the generations of objects up to this one
 
 
 class Asked(NamedTuple):
@@ -51,16 +49,6 @@ class Asked(NamedTuple):
     scenario: str
     claims: tuple[str, ...]
     row: Row | None = None
-
-
-def forget_ended() -> None:
-    """Free what ended trials left in cycles, such as a traceback and its frames.
-
-    A history is tens of megabytes, and the collector looks for garbage seldom by itself
-    (`look_for_garbage_seldom`). The oldest generation stays unlooked at: it has what lives for
-    longer than a trial. Objects that live now come there too, so this is called between trials.
-    """
-    gc.collect(YOUNG)
 
 
 class Trial:
