@@ -35,7 +35,7 @@ def judge_history(arguments: argparse.Namespace) -> int:
     for path in arguments.history:
         garbage.forget_ended()
         try:
-            judgements.append(judge(path, arguments.picture))
+            judgements.append(judge(path, arguments.picture, arguments.model))
         except UsageProblem as problem:
             codes.add(problem.exit_code)
             print(f"upheld: {str(problem).removesuffix('.')}.", file=sys.stderr, flush=True)

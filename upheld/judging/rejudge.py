@@ -3,7 +3,9 @@
 Each of its claims is judged on the history as it was when the claim was made.
 """
 
+import shlex
 from collections import Counter
+from collections.abc import Sequence
 from pathlib import Path
 from typing import NamedTuple
 
@@ -67,7 +69,7 @@ class ClaimsJudged(NamedTuple):
     is_decided: bool  # by one of the claims, so that the recorded end does not count
 
 
-def judge(path: Path, drawing: Path | None = None) -> Judgement:
+def judge(path: Path, drawing: Path | None = None, models: Sequence[Path] = ()) -> Judgement:
     """Judge every claim of a recorded history.
 
     An end without a claim (stuck, a breach) stands as it was recorded. A history whose lines or
@@ -76,6 +78,7 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
     Args:
         path: The history.
         drawing: Where to write its timeline as SVG; nowhere if it is None.
+        models: The files of models that were loaded for it, which its card names.
 
     Raises:
         UsageProblem: The file is no whole history, was altered, or holds no claim and no end to
@@ -96,7 +99,8 @@ def judge(path: Path, drawing: Path | None = None) -> Judgement:
         _illustrate(history, result, path, drawing)
     text = f"{found.verdict}  {begun.scenario}  {begun.design}  ({judged.claims} claims)"
     if found.verdict not in {Verdict.UPHELD, Verdict.UNSUPPORTED}:
-        text = card(result, f"upheld judge {path}")
+        named = [part for file in models for part in ("--model", str(file))]
+        text = card(result, shlex.join(["upheld", "judge", *named, str(path)]))
     elif result.narrowed:
         text += f"\n  {versions(result)}"
     text += "".join(f"\n  {note}" for note in notes)
