@@ -2,9 +2,8 @@
 
 import gc
 import weakref
-from collections.abc import Iterator
 
-import pytest
+from uncollected import uncollected
 
 from upheld import garbage
 
@@ -16,28 +15,22 @@ class Cycle:
         self.itself = self
 
 
-@pytest.fixture(autouse=True)
-def _no_collection_by_itself() -> Iterator[None]:
-    """Let Python look for garbage only where it is told to."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
 def test_a_cycle_that_is_done_with_is_forgotten() -> None:
     """Counting references alone frees none."""
     kept = Cycle()
     alive = weakref.ref(kept)
-    del kept
+    with uncollected():
+        del kept
 
-    assert alive()
-    garbage.forget_ended()
-    assert alive() is None
+        assert alive()
+        garbage.forget_ended()
+        assert alive() is None
 
 
 def test_what_lives_on_is_not_looked_at_again() -> None:
     """It costs its collection once, however many histories follow."""
-    kept = Cycle()
-    garbage.forget_ended()
+    with uncollected():
+        kept = Cycle()
+        garbage.forget_ended()
 
-    assert any(each is kept for each in gc.get_objects(generation=garbage.YOUNG + 1))
+        assert any(each is kept for each in gc.get_objects(generation=garbage.YOUNG + 1))

@@ -89,8 +89,8 @@ class Instances:
     def __post_init__(self) -> None:
         """Let each mark say how far the logs were.
 
-        The recorder has the logs and not these instances, which have the recorder. In a cycle the
-        history of a row would outlive it.
+        The recorder has the logs and not these instances, which have the recorder: in a cycle all
+        of them would wait for a collection of garbage.
         """
         by_log = self.by_log
         self.recorder.log_sizes = lambda: {log: each.log.size for log, each in by_log.items()}

@@ -2,24 +2,16 @@
 
 import gc
 import shlex
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 from stories import duplicated, right
+from uncollected import uncollected
 
 from upheld.cli import main, replay
 from upheld.history import History
 from upheld.judging.rejudge import Judgement
-
-
-@pytest.fixture(autouse=True)
-def _no_collection_by_itself() -> Iterator[None]:
-    """Let Python look for garbage only where it is told to."""
-    gc.disable()
-    yield
-    gc.enable()
 
 
 def test_a_history_is_gone_when_the_next_one_is_judged(
@@ -38,7 +30,8 @@ def test_a_history_is_gone_when_the_next_one_is_judged(
 
     monkeypatch.setattr(replay, "judge", judged)
 
-    assert main(["judge", "--quiet", *map(str, paths)]) == 1
+    with uncollected():
+        assert main(["judge", "--quiet", *map(str, paths)]) == 1
     assert alive == [0] * len(paths)
 
 

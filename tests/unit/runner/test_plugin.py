@@ -4,14 +4,13 @@ Held are attempts, verdicts and codes. No Kafka is started.
 """
 
 import errno
-import gc
 import io
 import json
 import os
 import re
 import signal
 import weakref
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from datetime import date
 from pathlib import Path
 from types import SimpleNamespace
@@ -23,6 +22,7 @@ from confluent_kafka import KafkaError, KafkaException
 from hostile import HOSTILE, is_plain
 from reports import summary as made_summary
 from rich.console import Console
+from uncollected import uncollected
 
 import upheld
 from upheld.cli.run import closing
@@ -281,16 +281,7 @@ def test_a_mark_that_is_never_left_is_inconclusive_after_five_attempts(run: Run)
     assert (summary.exit_code, summary.partial) == (2, False)
 
 
-@pytest.fixture
-def _no_collection_by_itself() -> Iterator[None]:
-    """Let Python look for garbage only where it is told to."""
-    gc.disable()
-    yield
-    gc.enable()
-
-
 @pytest.mark.parametrize("ends", [lambda: None, lambda: Violated.one("stuck", "x"), AdapterBreach])
-@pytest.mark.usefixtures("_no_collection_by_itself")
 def test_the_history_of_a_row_is_gone_when_the_next_one_is_judged(
     run: Run, monkeypatch: pytest.MonkeyPatch, ends: Callable[[], BaseException | None]
 ) -> None:
@@ -311,7 +302,8 @@ def test_the_history_of_a_row_is_gone_when_the_next_one_is_judged(
     COMING["G1.first"] = [end]
     COMING["G1.second"] = [lambda: alive.append(sum(each() is not None for each in kept))]
 
-    run.judge()
+    with uncollected():
+        run.judge()
 
     assert (len(kept), alive) == (2, [1])
 
